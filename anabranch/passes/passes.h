@@ -1,0 +1,57 @@
+// The passes, in the order in which passes/pipeline.cpp runs them. Each is one function in one file
+// that says what it guarantees; each can be run alone on text (tests/passes).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "anabranch/ir/graph.h"
+#include "anabranch/schedule/schedule.h"
+
+namespace anabranch::passes {
+
+/// A required order between launched operators of two streams.
+struct CrossEdge {
+  NodeId from;
+  NodeId to;
+  std::string why;  // "data %x", "wait", "effect: buffer b3 (%x)"
+};
+
+/// What event placement decided, for logs and reports.
+struct EventReport {
+  std::vector<CrossEdge> placed;
+  std::vector<CrossEdge> redundant;  // implied by the others, so no event
+};
+
+/// waits.cpp: pairs each `wait k` with its `wait_dependency k`; afterwards every Wait has control
+/// edges from the last operators that wrote the dependency's memory (the producer, when nothing
+/// wrote it since), and no WaitDependency is left. A Wait whose result nobody uses is removed.
+void resolve_waits(Graph& graph);
+
+/// effect_order.cpp: adds Effect control edges so that data edges ∪ control edges order every two
+/// conflicting uses (ir/conflict.h) as the program does. Adds none that a direct data edge gives.
+void order_effects(Graph& graph);
+
+/// streams.cpp: gives every launched operator the stream of its label; the default stream when it
+/// has none or "". Fills graph.streams in order of first appearance. `single_stream` puts all on
+/// the default stream and throws Error ("single-stream", GE's E10055) if the graph has labels.
+void assign_streams(Graph& graph, bool single_stream);
+
+/// The launched operators that must complete before `node` starts, with the reason: data edges
+/// (through views and sizes) and control edges. Sorted by NodeId, without duplicates.
+std::vector<CrossEdge> required_predecessors(const Graph& graph, NodeId node);
+
+/// events.cpp + schedule.cpp: per stream the launches in program order, with the fewest cross-stream
+/// waits: exactly the transitive reduction of stream order ∪ required edges. One event per recorded
+/// operator, numbered by program position.
+Schedule place_events(const Graph& graph, EventReport* report);
+
+/// buffers.cpp: fills schedule.buffers: where each intermediate buffer is acquired and its last uses.
+void plan_buffers(const Graph& graph, Schedule& schedule);
+
+/// cores.cpp: sets Launch::threads so that operators that can run at the same moment share `cores`,
+/// and Launch::exclusive for operators whose bits depend on the thread count.
+void share_cores(const Graph& graph, Schedule& schedule, int cores);
+
+}  // namespace anabranch::passes

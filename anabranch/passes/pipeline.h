@@ -1,0 +1,30 @@
+// The whole compilation, from captured graph to verified schedule.
+#pragma once
+
+#include <vector>
+
+#include "anabranch/base/diagnostic.h"
+#include "anabranch/passes/passes.h"
+
+namespace anabranch::passes {
+
+struct PipelineOptions {
+  bool single_stream = false;  // ge_config.enable_single_stream
+  bool multi_stream = true;    // false: labels idle, everything on the default stream
+  int cores = 1;               // intra-op threads that concurrent operators share
+  bool verify = true;
+};
+
+struct Compiled {
+  Graph original;      // what the user wrote: waits resolved, no effect edges
+  Graph graph;         // after all graph passes
+  Schedule schedule;   // on its streams
+  Schedule serial;     // the same operators in program order on one stream
+  EventReport events;
+  std::vector<Diagnostic> diagnostics;  // warnings; errors are thrown
+};
+
+/// Throws Error with every finding when the input or the result is not legal.
+Compiled compile(Graph captured, const PipelineOptions& options);
+
+}  // namespace anabranch::passes

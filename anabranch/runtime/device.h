@@ -1,0 +1,53 @@
+// What a device gives the executor: streams that run host tasks or queue work, events, and memory.
+// A device knows nothing of operators; kernels (runtime/kernel.h) know nothing of streams.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "anabranch/schedule/schedule.h"
+
+namespace anabranch {
+
+/// The events of one running call. Thread-safe; reused for the next call after reset().
+class CallEvents {
+ public:
+  virtual ~CallEvents() = default;
+  /// Marks `event` as recorded on `stream`; every earlier launch of the stream is complete or queued.
+  virtual void record(StreamId stream, EventId event) = 0;
+  /// Holds `stream` until `event` is recorded.
+  virtual void wait(StreamId stream, EventId event) = 0;
+  /// Before the next call: no event is recorded. Nothing of the last call may still run.
+  virtual void reset() = 0;
+};
+
+/// One host task per lane of a call. Lane 0 runs on the calling thread.
+using LaneTask = std::function<void(size_t lane)>;
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string name() const = 0;
+
+  /// Load: chooses for each stream of a schedule the lane (host worker) that walks its list.
+  /// Stream 0 gets lane 0. Streams may share a lane.
+  virtual std::vector<size_t> assign_lanes(std::span<const StreamProgram> streams) = 0;
+  virtual std::unique_ptr<CallEvents> make_events(const Schedule& schedule) = 0;
+
+  /// Runs `task(lane)` for each lane in `lanes` and returns when all have ended. Tasks of one call
+  /// are queued on all their workers at once, so that calls have one order on every worker. `task`
+  /// must not throw.
+  virtual void run(std::span<const size_t> lanes, const LaneTask& task) = 0;
+
+  /// True on a thread that is inside run(): a call made there must not queue on workers.
+  virtual bool inside_call() const = 0;
+  virtual int cores() const = 0;
+
+  virtual void* allocate(size_t bytes) = 0;  // aligned to 64 bytes; throws std::bad_alloc
+  virtual void deallocate(void* memory) noexcept = 0;
+};
+
+}  // namespace anabranch

@@ -1,0 +1,44 @@
+// What runs: a KernelSet turns the operators of a graph into kernels, once, at load. Load may
+// allocate and fail; launching only launches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "anabranch/ir/graph.h"
+#include "anabranch/schedule/schedule.h"
+
+namespace anabranch {
+
+/// The values of one running call. Owned by a call context, used by one call at a time; different
+/// slots may be used by different threads at once, ordered by the schedule's events.
+class CallValues {
+ public:
+  virtual ~CallValues() = default;
+  /// Sizes of this call, filled before the first launch.
+  SymbolTable symbols;
+};
+
+/// The kernels of one graph, resolved. Thread-safe: holds nothing that a call changes.
+class LoadedKernels {
+ public:
+  virtual ~LoadedKernels() = default;
+  virtual std::unique_ptr<CallValues> make_values() const = 0;
+  /// Runs one operator with at most `threads` intra-op threads (0: the caller's number). Throws what
+  /// the operator throws.
+  virtual void launch(NodeId node, int threads, CallValues& values) const = 0;
+  /// The last user of a buffer has completed.
+  virtual void release(BufferId buffer, CallValues& values) const noexcept = 0;
+  /// Drops everything that the call still holds, also after an error.
+  virtual void clear(CallValues& values) const noexcept = 0;
+};
+
+class KernelSet {
+ public:
+  virtual ~KernelSet() = default;
+  /// Throws Error ("unknown-operator", "bad-argument") that names the operator and its source line.
+  virtual std::unique_ptr<LoadedKernels> load(const Graph& graph) = 0;
+};
+
+}  // namespace anabranch

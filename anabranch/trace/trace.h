@@ -1,0 +1,24 @@
+// Shows a timeline: Chrome trace JSON for Perfetto, and one self-contained HTML page.
+#pragma once
+
+#include <string>
+
+#include "anabranch/schedule/timeline.h"
+
+namespace anabranch::trace {
+
+/// Chrome trace events: one track per stream, complete events ("X") for operators, flow arrows
+/// ("s"/"f") from record to wait, slices for the time a stream waited. Times in microseconds.
+std::string chrome_json(const Timeline& timeline);
+
+/// The inverse for files that chrome_json wrote: what `anabranch timeline` reads.
+Timeline read_chrome_json(const std::string& text);
+
+/// One page without network access: the streams, the operators, the arrows, a table; pan and zoom.
+std::string html(const Timeline& timeline);
+
+/// Per stream busy and waiting time, and for each pair of streams the overlap divided by the smaller
+/// of their busy times: the numbers the page shows, as text.
+std::string summary(const Timeline& timeline);
+
+}  // namespace anabranch::trace

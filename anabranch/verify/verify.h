@@ -1,0 +1,25 @@
+// Read-only checkers. They recompute everything they need from (Graph, Schedule) and share nothing
+// with the passes but the conflict rule of ir/conflict.h. All findings are reported, not the first.
+#pragma once
+
+#include <vector>
+
+#include "anabranch/base/diagnostic.h"
+#include "anabranch/ir/graph.h"
+#include "anabranch/schedule/schedule.h"
+
+namespace anabranch::verify {
+
+/// The graph alone: defined before use, known buffers, matched waits, one root per buffer, …
+std::vector<Diagnostic> check_graph(const Graph& graph);
+
+/// The schedule against the graph. Rules (one per name): launch-missing, launch-twice, wrong-stream,
+/// event-recorded-twice, event-not-recorded, deadlock, race-raw, race-war, race-waw, order-data,
+/// order-wait, order-effect, buffer-unknown, acquire-late, release-early, release-missing,
+/// buffers-overlap.
+std::vector<Diagnostic> check_schedule(const Graph& graph, const Schedule& schedule);
+
+/// True if any finding is an error.
+bool has_errors(const std::vector<Diagnostic>& findings);
+
+}  // namespace anabranch::verify
