@@ -7,7 +7,7 @@ endif()
 add_library(anabranch_options INTERFACE)
 target_compile_features(anabranch_options INTERFACE cxx_std_20)
 target_compile_options(anabranch_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
-                       -Wno-restrict  # GCC 12 reports std::string concatenation (its bug 105651))
+                       -Wno-restrict)  # GCC 12 reports std::string concatenation (its bug 105651)
 target_include_directories(anabranch_options INTERFACE ${PROJECT_SOURCE_DIR})
 if(ANABRANCH_SANITIZE)
   target_compile_options(anabranch_options INTERFACE -fsanitize=${ANABRANCH_SANITIZE} -fno-omit-frame-pointer -g)
