@@ -23,6 +23,8 @@ struct TimelineSpan {
   int threads = 0;       // intra-op threads; 0: not limited
   int call = 0;          // which call of the program, from 0
   std::string program;   // the graph's name
+
+  bool operator==(const TimelineSpan&) const = default;
 };
 
 /// A cross-stream wait: drawn as an arrow from where the event was recorded to where the waiting
@@ -35,11 +37,16 @@ struct TimelineArrow {
   int64_t resumed = 0;      // ns, when it went on
   std::string event;        // "e3: add → mm"
   int call = 0;
+  std::string program;  // the graph's name; may be empty when the timeline has one program
+
+  bool operator==(const TimelineArrow&) const = default;
 };
 
 struct TimelineStream {
   std::string label;  // "" is the default stream
   int64_t priority = 0;
+
+  bool operator==(const TimelineStream&) const = default;
 };
 
 struct Timeline {
@@ -48,6 +55,8 @@ struct Timeline {
   std::vector<TimelineStream> streams;
   std::vector<TimelineSpan> spans;
   std::vector<TimelineArrow> arrows;
+
+  bool operator==(const Timeline&) const = default;
 };
 
 }  // namespace anabranch
