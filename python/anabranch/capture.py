@@ -1,0 +1,130 @@
+"""The torch.compile backend: Dynamo's graph → AOTAutograd → graph text → program.
+
+Inference is captured without functionalization: program order and in-place writes stay as the user
+wrote them. Training takes AOTAutograd's functionalized path.
+"""
+
+import functools
+import itertools
+import os
+
+import torch
+from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
+
+from anabranch import dumps, log
+from anabranch.config import CompilerConfig
+from anabranch.errors import ScopeTypeError
+from anabranch.lower import drop_dead_code, lower
+from anabranch.program import Program, make_options
+from anabranch.text import write_graph
+
+_graph_ids = itertools.count(1)
+
+# torch.compile's own modes that name no option of ours.
+_MODES = {"default": "max-autotune", "max-autotune-no-cudagraphs": "max-autotune"}
+
+
+def backend(*arguments, **keywords):
+    """A backend for torch.compile.
+
+    ``backend(config)`` makes one; ``backend="anabranch"`` and ``backend=anabranch.backend`` call it
+    with a graph, with torch.compile's `options` and `mode` as keywords.
+    """
+    if arguments and isinstance(arguments[0], torch.fx.GraphModule):
+        return _compile_with(*arguments, **keywords)
+    return _make_backend(*arguments, **keywords)
+
+
+def _make_backend(config=None, *, decompositions=None):
+    config = check_config(config)
+
+    def anabranch(graph_module, example_inputs, *, options=None, mode=None):
+        chosen = _with_keywords(config, options, mode)
+        return compile_graph(graph_module, example_inputs, chosen, decompositions)
+
+    return anabranch
+
+
+def _compile_with(graph_module, example_inputs, *, options=None, mode=None):
+    config = _with_keywords(CompilerConfig(), options, mode)
+    return compile_graph(graph_module, example_inputs, config)
+
+
+def check_config(config):
+    if config is None:
+        return CompilerConfig()
+    if not isinstance(config, CompilerConfig):
+        raise ScopeTypeError(f"config must be a CompilerConfig, not {type(config).__name__}")
+    return config
+
+
+def _with_keywords(config, options, mode):
+    chosen = dict(options or {})
+    if mode is not None:
+        chosen["mode"] = _MODES.get(mode, mode)
+    return config.copy_with(chosen) if chosen else config
+
+
+def get_compiler(compiler_config=None):
+    """A compiler of ATen graphs, for use with AOTAutograd: `(graph, example_inputs) → callable`."""
+    config = check_config(compiler_config)
+
+    def compiler(graph_module, example_inputs):
+        lower(graph_module)
+        return compile_aten(graph_module, example_inputs, config)
+
+    return compiler
+
+
+def compile_graph(graph_module, example_inputs, config, decompositions=None):
+    """Compiles one of Dynamo's graphs."""
+    lower(graph_module)
+    compiler = functools.partial(compile_aten, config=config)
+    training = torch.is_grad_enabled() and any(
+        isinstance(item, torch.Tensor) and item.requires_grad for item in example_inputs)
+    return aot_module_simplified(
+        graph_module,
+        example_inputs,
+        fw_compiler=compiler,
+        bw_compiler=compiler,
+        inference_compiler=compiler,
+        decompositions=decompositions,
+        keep_inference_input_mutations=True,
+        disable_functionalization=not training,
+    )
+
+
+def compile_aten(graph_module, example_inputs, config):
+    """Compiles an ATen graph whose markers are lowered; returns a boxed function."""
+    graph_id = next(_graph_ids)
+    name = f"graph_{graph_id}"
+    drop_dead_code(graph_module)
+    graph_text = write_graph(graph_module, name)
+    if config.debug.run_eagerly:
+        return make_boxed_func(graph_module.forward)
+    program = Program(graph_text, make_options(config, name, _use_streams(graph_text, name)))
+    program.log(name)
+    dumps.write_dumps(functools.partial(_dump, graph_module, program), graph_id, config)
+    return make_boxed_func(program)
+
+
+def _dump(graph_module, program, which, kind):
+    if kind == "py":
+        code = graph_module.code.strip() + "\n"
+        if which == "optimized":
+            schedule = program.compiled.text("schedule").rstrip().split("\n")
+            code = "\n".join(f"# {line}" for line in schedule) + "\n" + code
+        return code
+    return program.compiled.dump(which, kind)
+
+
+def _use_streams(graph_text, name):
+    """A graph with symbolic sizes uses streams only when the environment says so."""
+    if not graph_text.dynamic or os.environ.get("ENABLE_DYNAMIC_SHAPE_MULTI_STREAM") == "1":
+        return True
+    if graph_text.labels:
+        log.warn_once(
+            "dynamic",
+            f"{name} has symbolic sizes, so it runs on one stream and its stream labels are idle; "
+            "set ENABLE_DYNAMIC_SHAPE_MULTI_STREAM=1, or compile with dynamic=False, to use them")
+    return False

@@ -1,0 +1,39 @@
+"""Loads the C++ library: `<package>/lib`, or the directory that ANABRANCH_LIBRARY_DIR names."""
+
+import functools
+import os
+
+import torch
+
+NAME = "libanabranch_torch.so"
+
+
+def library_path():
+    """The path of the library; ImportError that says how to build it."""
+    folders = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")]
+    if os.environ.get("ANABRANCH_LIBRARY_DIR"):
+        folders.insert(0, os.environ["ANABRANCH_LIBRARY_DIR"])
+    for folder in folders:
+        path = os.path.join(folder, NAME)
+        if os.path.exists(path):
+            return path
+    raise ImportError(
+        f"{NAME} is not in {' or '.join(folders)}\n"
+        "  fix: run `./dev build` in the checkout, or `pip install --no-build-isolation .`"
+    )
+
+
+@functools.cache
+def load():
+    """Loads the library once; afterwards torch.ops.anabranch and torch.classes.anabranch work."""
+    torch.ops.load_library(library_path())
+
+
+def program_class():
+    load()
+    return torch.classes.anabranch.Program
+
+
+def operators():
+    load()
+    return torch.ops.anabranch

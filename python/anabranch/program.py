@@ -1,0 +1,68 @@
+"""A compiled graph as a Python callable: arguments in, outputs out, errors with their place."""
+
+import json
+
+from anabranch import library
+from anabranch.errors import CompileError
+from anabranch.log import logger
+
+
+def make_options(config, name, multi_stream):
+    """The options of the C++ program, from the configuration."""
+    return json.dumps({
+        "name": name,
+        "single_stream": config.ge_config.enable_single_stream,
+        "multi_stream": multi_stream,
+        "threads": config.anabranch.threads,
+        "max_workers": config.anabranch.max_workers,
+        "verify": config.anabranch.verify,
+        "pin": config.anabranch.pin,
+    })
+
+
+class Program:
+    """Calls the C++ program with the arguments of an ATen graph. Thread-safe."""
+
+    def __init__(self, graph_text, options):
+        self.graph_text = graph_text
+        try:
+            self.compiled = library.program_class()(
+                graph_text.text, options, graph_text.constants)
+        except RuntimeError as problem:
+            raise CompileError(_without_frames(str(problem))) from None
+
+    def __call__(self, *arguments):
+        graph = self.graph_text
+        tensors = [arguments[position] for position in graph.tensors]
+        integers = [arguments[position] if dimension is None
+                    else arguments[position].size(dimension)
+                    for position, dimension in graph.integers]
+        try:
+            tensors, integers = self.compiled.run(tensors, integers)
+        except Exception as problem:
+            self._add_place(problem)
+            raise
+        return self._assemble(iter(tensors), iter(integers))
+
+    def _assemble(self, tensors, integers):
+        sources = {"tensor": lambda _: next(tensors), "int": lambda _: next(integers),
+                   "literal": lambda literal: literal}
+        return [sources[kind](literal) for kind, literal in self.graph_text.outputs]
+
+    def _add_place(self, problem):
+        """Exceptions whose message cannot grow in C++ get the operator's place as a note."""
+        place = self.compiled.last_error_context()
+        if place and place.strip() not in str(problem):
+            problem.add_note(place)
+
+    def log(self, name):
+        """Shows the graph and what was made of it at DEBUG; warnings of compilation always."""
+        logger.debug("captured graph %s:\n%s", name, self.graph_text.text)
+        logger.debug("streams and events of %s:\n%s", name, self.compiled.report())
+        for warning in self.compiled.diagnostics():
+            logger.warning("%s: %s", name, warning)
+
+
+def _without_frames(message):
+    """The diagnostics alone, without the C++ frames that torch appends."""
+    return message.split("\nException raised from", 1)[0]
