@@ -73,3 +73,6 @@ def check_scope(text):
         "  fix: end the scope before that line and open it again after it, or make the line "
         "traceable; torch.compile(..., fullgraph=True) reports it before anything runs"
     )
+
+
+keep_out_of_own_graph(check_scope, _in_compiled_call, _last_failure)

@@ -103,7 +103,7 @@ class _UnknownOption(OptionError, AttributeError):
 
 
 def _unknown(name, prefix):
-    valid = ", ".join(prefix + item for item in _valid_names(prefix))
+    valid = ", ".join(option for option in OPTIONS if option.startswith(prefix))
     return _UnknownOption(f"unknown option '{name}'; valid options: {valid}")
 
 

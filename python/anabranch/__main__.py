@@ -1,0 +1,7 @@
+"""`python -m anabranch run SCRIPT`."""
+
+import sys
+
+from anabranch.runner import main
+
+sys.exit(main())

@@ -1,0 +1,5 @@
+"""torchair.experimental."""
+
+from anabranch.torchair.experimental import inference
+
+__all__ = ["inference"]
