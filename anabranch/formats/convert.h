@@ -21,9 +21,9 @@ inline constexpr std::string_view kSource = "_anabranch_source";
 DumpGraph to_dump(const Graph& graph);
 
 /// A dump as a graph, to be scheduled and verified: types become operator names, data inputs become
-/// values, control inputs control edges, labels attributes. Descriptors give types where they exist;
-/// unknown sizes become symbols. Operators are sorted topologically, file order breaking ties.
-/// Throws Error ("duplicate-name", "unknown-producer", "cycle", "bad-attribute").
+/// values, control inputs control edges, labels attributes. Descriptors give types where they
+/// exist; unknown sizes become symbols. Operators are sorted topologically, file order breaking
+/// ties. Throws Error ("duplicate-name", "unknown-producer", "cycle", "bad-attribute").
 Graph from_dump(const DumpGraph& dump);
 
 }  // namespace anabranch::formats

@@ -15,11 +15,11 @@ enum class DumpKind { TorchAirPbtxt, GeText, GeOnnx, Unknown };
 
 struct DumpTensor {
   std::string name;
-  std::string dtype;             // "DT_FLOAT16"; unknown enum values stay as they were written
-  std::vector<int64_t> shape;    // -1 dynamic dim; {-2} unknown rank; empty: scalar
-  std::string layout;            // "ND"
-  std::string device_type;       // "NPU" device memory, "CPU" host
-  std::string unparsed;          // further fields, as proto text
+  std::string dtype;           // "DT_FLOAT16"; unknown enum values stay as they were written
+  std::vector<int64_t> shape;  // -1 dynamic dim; {-2} unknown rank; empty: scalar
+  std::string layout;          // "ND"
+  std::string device_type;     // "NPU" device memory, "CPU" host
+  std::string unparsed;        // further fields, as proto text
   bool operator==(const DumpTensor&) const = default;
 };
 
@@ -34,9 +34,10 @@ struct DumpOp {
   std::string name;
   std::string type;
   std::vector<DumpInput> inputs;
-  Attributes attributes;                        // typed ones
-  std::map<std::string, std::string> unparsed;  // kinds we do not model, as proto text of the value;
-                                                // "op.<field>": fields of the operator itself
+  Attributes attributes;  // typed ones
+  std::map<std::string, std::string>
+      unparsed;  // kinds we do not model, as proto text of the value;
+                 // "op.<field>": fields of the operator itself
   std::vector<DumpTensor> input_descs;
   std::vector<DumpTensor> output_descs;
   bool operator==(const DumpOp&) const = default;

@@ -9,8 +9,8 @@
 
 namespace anabranch::formats {
 
-/// "aten.add.Tensor" → "Add"; an in-place form maps to its functional form; an operator without a GE
-/// counterpart keeps its name.
+/// "aten.add.Tensor" → "Add"; an in-place form maps to its functional form; an operator without a
+/// GE counterpart keeps its name.
 std::string ge_type(std::string_view aten_name);
 
 /// DType::F16 → "DT_FLOAT16".

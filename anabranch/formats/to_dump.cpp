@@ -63,12 +63,14 @@ class DumpBuilder {
     name_of_node_[id.index()] = op.name;
     bool data = node.kind == NodeKind::Input || node.kind == NodeKind::Constant;
     if (data) {
-      for (std::string_view key : {anabranch::keys::kStreamLabel, anabranch::keys::kStreamPriority,
-                                   anabranch::keys::kInnerParallel, anabranch::keys::kAssignedStream}) {
+      for (std::string_view key :
+           {anabranch::keys::kStreamLabel, anabranch::keys::kStreamPriority,
+            anabranch::keys::kInnerParallel, anabranch::keys::kAssignedStream}) {
         op.attributes.erase(std::string(key));
       }
     } else if (node.stream != kDefaultStream) {
-      op.attributes.emplace(anabranch::keys::kAssignedStream, graph_.streams[node.stream.index()].label);
+      op.attributes.emplace(anabranch::keys::kAssignedStream,
+                            graph_.streams[node.stream.index()].label);
     }
     add_operands(node, op);
     add_control(node, op);
@@ -93,7 +95,8 @@ class DumpBuilder {
     if (const auto* view = std::get_if<TensorType>(&type)) {
       tensor.dtype = ge_dtype(view->dtype);
       tensor.device_type = "NPU";
-      for (const Expr& size : view->sizes) tensor.shape.push_back(size.is_constant() ? size.constant() : -1);
+      for (const Expr& size : view->sizes)
+        tensor.shape.push_back(size.is_constant() ? size.constant() : -1);
     }
     return tensor;
   }
@@ -200,9 +203,11 @@ class DumpBuilder {
     for (const ControlEdge& edge : node.control) sources.push_back(edge.from);
     if (node.kind == NodeKind::Wait && sources.empty()) {
       for (const Node& other : graph_.nodes) {  // a graph straight from capture: waits not resolved
-        if (other.kind != NodeKind::WaitDependency || other.wait_number != node.wait_number) continue;
+        if (other.kind != NodeKind::WaitDependency || other.wait_number != node.wait_number)
+          continue;
         for (const Operand& operand : other.operands) {
-          for_each_value(operand.value, [&](ValueId v) { sources.push_back(graph_.value(v).producer); });
+          for_each_value(operand.value,
+                         [&](ValueId v) { sources.push_back(graph_.value(v).producer); });
         }
       }
     }
@@ -210,7 +215,8 @@ class DumpBuilder {
       const std::string& name = name_of_node_[source.index()];
       if (name.empty()) continue;
       DumpInput input{name, -1};
-      if (std::find(op.inputs.begin(), op.inputs.end(), input) == op.inputs.end()) op.inputs.push_back(input);
+      if (std::find(op.inputs.begin(), op.inputs.end(), input) == op.inputs.end())
+        op.inputs.push_back(input);
     }
   }
 
@@ -237,7 +243,8 @@ class DumpBuilder {
       memory.push_back(memory_of(node, i));
       needed |= !memory.back().empty();
       const TensorType* type = graph_.value(value).tensor();
-      if (type && !root_of_buffer_[type->buffer.index()].valid()) root_of_buffer_[type->buffer.index()] = value;
+      if (type && !root_of_buffer_[type->buffer.index()].valid())
+        root_of_buffer_[type->buffer.index()] = value;
     }
     if (needed) op.attributes[std::string(keys::kMemory)] = memory;
   }
@@ -252,8 +259,9 @@ class DumpBuilder {
     ValueId root = root_of_buffer_[type->buffer.index()];
     if (root.valid()) {
       DumpInput input = input_of(root);
-      return fmt::format("{} {} {}:{}", to_string(value.type), node.kind == NodeKind::View ? "view of" : "in",
-                         input.producer, input.index);
+      return fmt::format("{} {} {}:{}", to_string(value.type),
+                         node.kind == NodeKind::View ? "view of" : "in", input.producer,
+                         input.index);
     }
     bool dense = type->is_static() && type->strides == contiguous_strides(type->sizes) &&
                  type->offset == Expr(0) && !type->conjugate && !type->negative &&

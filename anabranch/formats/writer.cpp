@@ -46,11 +46,12 @@ std::string indented(std::string_view text, std::string_view indent) {
   return out;
 }
 
-/// Proto text of a GE TensorDescriptor. A pbtxt key cannot carry an empty name, so there the name is
-/// always written.
+/// Proto text of a GE TensorDescriptor. A pbtxt key cannot carry an empty name, so there the name
+/// is always written.
 std::string descriptor_text(const DumpTensor& tensor, bool always_name) {
   std::string text;
-  if (always_name || !tensor.name.empty()) text += fmt::format("name: {}\n", quote_bytes(tensor.name));
+  if (always_name || !tensor.name.empty())
+    text += fmt::format("name: {}\n", quote_bytes(tensor.name));
   if (!tensor.dtype.empty()) text += fmt::format("dtype: {}\n", tensor.dtype);
   text += "shape {\n";
   for (int64_t dim : tensor.shape) text += fmt::format("  dim: {}\n", dim);
@@ -74,11 +75,13 @@ class PbtxtWriter {
 
  private:
   void write_op(const DumpOp& op) {
-    text_ += fmt::format("node {{\n    name: {}\n    op: {}\n", quote_name(op.name), quote_name(op.type));
+    text_ += fmt::format("node {{\n    name: {}\n    op: {}\n", quote_name(op.name),
+                         quote_name(op.type));
     for (const DumpInput& input : op.inputs) {
       text_ += fmt::format("    input: {}\n", quote_name(input_text(input)));
     }
-    for (const auto& [key, value] : op.attributes) write_attribute(key, std::visit(AttributeText{}, value));
+    for (const auto& [key, value] : op.attributes)
+      write_attribute(key, std::visit(AttributeText{}, value));
     for (const auto& [key, value] : op.unparsed) write_attribute(key, value);
     write_descriptors("[i]", op.input_descs);
     write_descriptors("[o]", op.output_descs);
@@ -98,13 +101,15 @@ class PbtxtWriter {
       std::string name = tensors[i].name;
       if (name.empty()) name = std::to_string(i);
       while (!used.insert(name).second) name += fmt::format("_{}", i);
-      write_attribute(std::string(prefix) + name, descriptor_text(tensors[i], name != tensors[i].name));
+      write_attribute(std::string(prefix) + name,
+                      descriptor_text(tensors[i], name != tensors[i].name));
     }
   }
 
   void write_attribute(std::string_view key, std::string_view value) {
-    text_ += fmt::format("    attr {{\n        key: {}\n        value {{\n            s: {}\n        }}\n    }}\n",
-                         quote_name(key), quote_python(value));
+    text_ += fmt::format(
+        "    attr {{\n        key: {}\n        value {{\n            s: {}\n        }}\n    }}\n",
+        quote_name(key), quote_python(value));
   }
 
   std::string text_;
@@ -121,12 +126,15 @@ class GeTextWriter {
 
  private:
   void write_op(const DumpOp& op) {
-    text_ += fmt::format("op {{\n  name: {}\n  type: {}\n", quote_name(op.name), quote_name(op.type));
+    text_ +=
+        fmt::format("op {{\n  name: {}\n  type: {}\n", quote_name(op.name), quote_name(op.type));
     for (const DumpInput& input : op.inputs) {
-      std::string source = input.producer.empty() ? "" : fmt::format("{}:{}", input.producer, input.index);
+      std::string source =
+          input.producer.empty() ? "" : fmt::format("{}:{}", input.producer, input.index);
       text_ += fmt::format("  input: {}\n", quote_name(source));
     }
-    for (const auto& [key, value] : op.attributes) write_attribute(key, std::visit(AttributeText{}, value));
+    for (const auto& [key, value] : op.attributes)
+      write_attribute(key, std::visit(AttributeText{}, value));
     for (const auto& [key, value] : op.unparsed) {
       if (key.rfind(kOperatorField, 0) == 0) {
         text_ += indented(value, "  ");
@@ -140,7 +148,8 @@ class GeTextWriter {
   }
 
   void write_descriptor(std::string_view field, const DumpTensor& tensor) {
-    text_ += fmt::format("  {} {{\n{}  }}\n", field, indented(descriptor_text(tensor, false), "    "));
+    text_ +=
+        fmt::format("  {} {{\n{}  }}\n", field, indented(descriptor_text(tensor, false), "    "));
   }
 
   void write_attribute(std::string_view key, std::string_view value) {
