@@ -1,0 +1,264 @@
+#include "anabranch/backends/torch/bind.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "anabranch/backends/torch/literal.h"
+#include "anabranch/base/diagnostic.h"
+
+namespace anabranch::torch_backend {
+namespace {
+
+[[noreturn]] void fail(const Node& node, std::string rule, std::string message, std::string fix) {
+  Diagnostic diagnostic{Severity::Error, std::move(rule),
+                        fmt::format("operator {}: {}", describe(node), message), std::move(fix), {}};
+  if (node.source.known()) diagnostic.related.push_back(node.source);
+  throw Error(std::move(diagnostic));
+}
+
+/// "aten.add.Tensor" → aten::add, overload "Tensor"; "mylib.op" and "mylib.op.default" have overload "".
+c10::OperatorName operator_name(const Node& node) {
+  size_t first = node.op.find('.');
+  if (first == std::string::npos) {
+    fail(node, "unknown-operator", "its name has no namespace",
+         "name operators as torch does: aten.add.Tensor, mylib.op.default");
+  }
+  size_t last = node.op.rfind('.');
+  std::string overload = last == first ? "" : node.op.substr(last + 1);
+  std::string base = node.op.substr(first + 1, last == first ? last : last - first - 1);
+  if (overload == "default") overload.clear();
+  return {node.op.substr(0, first) + "::" + base, overload};
+}
+
+c10::OperatorHandle find_operator(const Graph& graph, const Node& node) {
+  if (!node.bodies.empty()) {
+    fail(node, "control-flow", "control operators with bodies cannot run here yet",
+         "keep the condition or the loop outside the compiled function, or compute both branches and "
+         "select with torch.where");
+  }
+  for (ValueId result : node.results) {
+    if (graph.value(result).host()) {
+      fail(node, "data-dependent",
+           fmt::format("its result %{} is an integer that depends on data", graph.value(result).name),
+           "keep .item(), .tolist() and nonzero() outside the compiled function");
+    }
+  }
+  c10::OperatorName name = operator_name(node);
+  if (auto handle = c10::Dispatcher::singleton().findSchema(name)) return *handle;
+  fail(node, "unknown-operator", fmt::format("torch has no operator {}", c10::toString(name)),
+       "import the library that defines it before the model is compiled");
+}
+
+std::string text_of(const c10::FunctionSchema& schema) {
+  std::ostringstream text;
+  text << schema;
+  return text.str();
+}
+
+/// True if the argument can only be completed in a call: it holds a value or a symbolic size.
+bool is_dynamic(const Argument& argument) {
+  if (std::holds_alternative<ValueId>(argument.value)) return true;
+  if (const auto* expr = std::get_if<Expr>(&argument.value)) return !expr->is_constant();
+  const auto* list = std::get_if<ArgumentList>(&argument.value);
+  return list && std::any_of(list->begin(), list->end(), is_dynamic);
+}
+
+}  // namespace
+
+/// Fills the argument template of one operator.
+class BoundOperator::Binder {
+ public:
+  Binder(const Graph& graph, const Node& node, BoundOperator& bound)
+      : graph_(graph), node_(node), schema_(bound.handle_.schema()), bound_(bound) {}
+
+  void bind() {
+    try {
+      bind_arguments();
+    } catch (const Mismatch& error) {
+      fail(node_, "bad-argument",
+           fmt::format("argument {}: {}\n  schema: {}", argument_, error.what(), text_of(schema_)),
+           "the arguments must fit the operator's schema");
+    } catch (const c10::Error& error) {
+      fail(node_, "bad-argument",
+           fmt::format("argument {}: {}\n  schema: {}", argument_, error.what_without_backtrace(),
+                       text_of(schema_)),
+           "the arguments must fit the operator's schema");
+    }
+  }
+
+ private:
+  void bind_arguments() {
+    const std::vector<c10::Argument>& formal = schema_.arguments();
+    std::vector<const Argument*> given(formal.size(), nullptr);
+    size_t position = 0;
+    for (const Operand& operand : node_.operands) {
+      size_t index = operand.name.empty() ? position++ : find(operand.name);
+      argument_ = operand.name.empty() ? fmt::format("number {}", index) : operand.name;
+      if (index >= formal.size()) throw Mismatch("the schema has no such argument");
+      if (given[index]) throw Mismatch("it is given twice");
+      if (operand.name.empty() && formal[index].kwarg_only()) throw Mismatch("it must be given by name");
+      given[index] = &operand.value;
+    }
+    bound_.arguments_.resize(formal.size());
+    for (size_t i = 0; i < formal.size(); ++i) {
+      argument_ = formal[i].name();
+      if (given[i]) {
+        bind_argument(i, *given[i], formal[i]);
+      } else if (formal[i].default_value()) {
+        bound_.arguments_[i] = *formal[i].default_value();
+      } else {
+        throw Mismatch("it is missing and has no default");
+      }
+    }
+  }
+
+  size_t find(const std::string& name) const {
+    auto index = schema_.argumentIndexWithName(name);
+    return index ? static_cast<size_t>(*index) : schema_.arguments().size();
+  }
+
+  void bind_argument(size_t position, const Argument& argument, const c10::Argument& formal) {
+    if (is_dynamic(argument)) {
+      bound_.fills_.push_back(make_fill(position, argument, formal));
+    } else {
+      bound_.arguments_[position] =
+          convert_literal(argument, formal.real_type(), formal.N().value_or(0));
+    }
+  }
+
+  Fill make_fill(size_t position, const Argument& argument, const c10::Argument& formal) const {
+    c10::TypePtr type = without_optional(formal.real_type());
+    Fill fill{position, FillKind::Tensor, {}};
+    const auto* list = std::get_if<ArgumentList>(&argument.value);
+    if (type->kind() == c10::TypeKind::ListType) {
+      c10::TypePtr element = type->castRaw<c10::ListType>()->getElementType();
+      bool optional = element->kind() == c10::TypeKind::OptionalType;
+      c10::TypePtr inner = without_optional(element);
+      bool tensors = inner->kind() == c10::TypeKind::TensorType;
+      fill.kind = !tensors ? FillKind::Integers : optional ? FillKind::OptionalTensors : FillKind::Tensors;
+      if (!tensors && !is_integer_type(*inner)) mismatch(argument, *type);
+      if (list) {
+        for (const Argument& item : *list) fill.items.push_back(make_item(item, tensors, optional));
+      } else if (formal.N()) {
+        fill.items.assign(static_cast<size_t>(*formal.N()), make_item(argument, tensors, optional));
+      } else {
+        mismatch(argument, *type);
+      }
+      return fill;
+    }
+    if (list) mismatch(argument, *type);
+    bool tensor = value_is_tensor(argument);
+    fill.items.push_back(make_item(argument, tensor, false));
+    fill.kind = kind_of(argument, *type, tensor);
+    return fill;
+  }
+
+  FillKind kind_of(const Argument& argument, const c10::Type& type, bool tensor) const {
+    if (type.kind() == c10::TypeKind::TensorType) return tensor ? FillKind::Tensor : FillKind::NumberTensor;
+    if (!tensor) {
+      if (is_integer_type(type)) return FillKind::Integer;
+      if (type.kind() == c10::TypeKind::NumberType) return FillKind::Number;
+      if (type.kind() == c10::TypeKind::FloatType || type.kind() == c10::TypeKind::SymFloatType) {
+        return FillKind::Real;
+      }
+    }
+    mismatch(argument, type);
+  }
+
+  bool value_is_tensor(const Argument& argument) const {
+    const auto* value = std::get_if<ValueId>(&argument.value);
+    return value && graph_.value(*value).tensor();
+  }
+
+  Item make_item(const Argument& argument, bool tensor, bool optional) const {
+    Item item;
+    if (const auto* value = std::get_if<ValueId>(&argument.value)) {
+      const Value& known = graph_.value(*value);
+      if (tensor != (known.tensor() != nullptr)) {
+        throw Mismatch(fmt::format("%{} is {}", known.name, tensor ? "an integer" : "a tensor"));
+      }
+      if (tensor) {
+        item.value = *value;
+      } else {
+        item.integer = known.host()->value;
+      }
+      return item;
+    }
+    if (tensor) {
+      if (optional && std::holds_alternative<None>(argument.value)) return item;
+      throw Mismatch(fmt::format("{} was given where a tensor is expected", torch_backend::describe(argument)));
+    }
+    if (const auto* expr = std::get_if<Expr>(&argument.value)) {
+      item.integer = *expr;
+    } else {
+      item.integer = convert_literal(argument, c10::IntType::get(), 0).toInt();
+    }
+    return item;
+  }
+
+  [[noreturn]] void mismatch(const Argument& argument, const c10::Type& type) const {
+    const auto* value = std::get_if<ValueId>(&argument.value);
+    std::string found = value ? fmt::format("%{}, {}", graph_.value(*value).name,
+                                            to_string(graph_.value(*value).type))
+                              : torch_backend::describe(argument);
+    throw Mismatch(fmt::format("{} was given where {} is expected", found, type.str()));
+  }
+
+  const Graph& graph_;
+  const Node& node_;
+  const c10::FunctionSchema& schema_;
+  BoundOperator& bound_;
+  std::string argument_ = "list";
+};
+
+BoundOperator::BoundOperator(const Graph& graph, NodeId id) : handle_(find_operator(graph, graph.node(id))) {
+  const Node& node = graph.node(id);
+  Binder(graph, node, *this).bind();
+  std::string_view op = node.op;
+  foreign_ = !op.starts_with("aten.") && !op.starts_with("prims.") && !op.starts_with("_c10d_functional.");
+  reshapes_operand_ = handle_.hasTag(at::Tag::inplace_view);
+}
+
+void BoundOperator::push_arguments(torch::jit::Stack& stack, const OperandSource& source) const {
+  size_t base = stack.size();
+  stack.insert(stack.end(), arguments_.begin(), arguments_.end());
+  for (const Fill& fill : fills_) {
+    c10::IValue& target = stack[base + fill.position];
+    switch (fill.kind) {
+      case FillKind::Tensor: target = source.tensor(fill.items[0].value); break;
+      case FillKind::Integer: target = source.integer(fill.items[0].integer); break;
+      case FillKind::Real: target = static_cast<double>(source.integer(fill.items[0].integer)); break;
+      case FillKind::Number: target = c10::Scalar(source.integer(fill.items[0].integer)); break;
+      case FillKind::NumberTensor:
+        target = wrapped_number(c10::Scalar(source.integer(fill.items[0].integer)));
+        break;
+      case FillKind::Tensors: {
+        c10::List<at::Tensor> list;
+        list.reserve(fill.items.size());
+        for (const Item& item : fill.items) list.push_back(source.tensor(item.value));
+        target = std::move(list);
+        break;
+      }
+      case FillKind::OptionalTensors: {
+        c10::List<std::optional<at::Tensor>> list;
+        list.reserve(fill.items.size());
+        for (const Item& item : fill.items) {
+          list.push_back(item.value.valid() ? std::optional(source.tensor(item.value)) : std::nullopt);
+        }
+        target = std::move(list);
+        break;
+      }
+      case FillKind::Integers: {
+        c10::List<int64_t> list;
+        list.reserve(fill.items.size());
+        for (const Item& item : fill.items) list.push_back(source.integer(item.integer));
+        target = std::move(list);
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace anabranch::torch_backend

@@ -1,0 +1,154 @@
+#include "anabranch/backends/torch/kernels.h"
+
+#include <mutex>
+#include <utility>
+
+#include "anabranch/backends/torch/bind.h"
+#include "anabranch/backends/torch/values.h"
+#include "anabranch/base/diagnostic.h"
+
+namespace anabranch::torch_backend {
+namespace {
+
+/// A stack that keeps its memory from operator to operator. An operator may itself run a compiled
+/// model on this thread (a Python operator): that one then finds no stack and makes its own.
+class StackLease {
+ public:
+  StackLease() : stack_(std::exchange(spare(), {})) { stack_.clear(); }
+  ~StackLease() {
+    stack_.clear();
+    spare() = std::move(stack_);
+  }
+  StackLease(const StackLease&) = delete;
+  StackLease& operator=(const StackLease&) = delete;
+  torch::jit::Stack& operator*() { return stack_; }
+
+ private:
+  static torch::jit::Stack& spare() {
+    static thread_local torch::jit::Stack stack;
+    return stack;
+  }
+  torch::jit::Stack stack_;
+};
+
+using BoundOperators = std::vector<std::unique_ptr<BoundOperator>>;  // by NodeId
+
+class LoadedAten : public LoadedKernels, public Materializer {
+ public:
+  LoadedAten(const Graph& graph, BoundOperators bound, std::shared_ptr<const ValuePlan> plan)
+      : graph_(graph), bound_(std::move(bound)), plan_(std::move(plan)) {
+    for (const auto& op : bound_) has_foreign_ = has_foreign_ || (op && op->foreign());
+  }
+
+  std::unique_ptr<CallValues> make_values() const override {
+    return std::make_unique<TorchValues>(*plan_, *this, has_foreign_);
+  }
+
+  void launch(NodeId node, int threads, CallValues& base) const override {
+    const BoundOperator* op = bound_[node.index()].get();
+    if (!op) return;  // a wait: its result is its operand
+    auto& values = static_cast<TorchValues&>(base);
+    ThreadCount count(values.caller().threads(threads));
+    if (values.watched()) {
+      launch_watched(node, *op, values);
+    } else {
+      launch_plain(node, *op, values);
+    }
+  }
+
+  void release(BufferId buffer, CallValues& values) const noexcept override {
+    static_cast<TorchValues&>(values).release(buffer);
+  }
+  void clear(CallValues& values) const noexcept override { static_cast<TorchValues&>(values).clear(); }
+
+  void materialize(ValueId value, TorchValues& values) const override;
+
+ private:
+  void launch_plain(NodeId node, const BoundOperator& op, TorchValues& values) const {
+    CallerScope scope(values.caller(), op.foreign());
+    StackLease lease;
+    op.push_arguments(*lease, values);
+    op.call(*lease);
+    const std::vector<ValueId>& results = graph_.node(node).results;
+    size_t index = 0;
+    for_each_result(*lease, [&](c10::IValue result) {
+      size_t position = index++;
+      if (position < results.size() && result.isTensor()) {
+        values.store(results[position], std::move(result).toTensor());
+      }
+    });
+    check_results(node, index);
+  }
+
+  void launch_watched(NodeId node, const BoundOperator& op, TorchValues& values) const {
+    for (ValueId operand : graph_.value_operands(node)) materialize(operand, values);
+    torch::jit::Stack stack;
+    op.push_arguments(stack, values);
+    op.call(stack);
+    const std::vector<ValueId>& results = graph_.node(node).results;
+    size_t index = 0;
+    for_each_result(stack, [&](c10::IValue result) {
+      size_t position = index++;
+      if (position < results.size() && result.isTensor()) {
+        values.set_own(results[position], std::move(result).toTensor());
+      }
+    });
+    check_results(node, index);
+  }
+
+  void check_results(NodeId node, size_t returned) const {
+    const Node& op = graph_.node(node);
+    if (returned >= op.results.size()) return;
+    throw Error("result-count", describe(op) + " returned fewer results than were captured",
+                "an operator's fake (meta) implementation must return what the real one returns");
+  }
+
+  const Graph& graph_;
+  BoundOperators bound_;
+  std::shared_ptr<const ValuePlan> plan_;
+  bool has_foreign_ = false;
+  mutable std::once_flag views_once_;
+  mutable BoundOperators views_;  // only watched calls run them, so bound at the first such call
+};
+
+void LoadedAten::materialize(ValueId value, TorchValues& values) const {
+  if (!graph_.value(value).tensor() || values.has(value)) return;
+  NodeId id = graph_.value(value).producer;
+  const Node& node = graph_.node(id);
+  if (node.kind == NodeKind::Wait) {
+    ValueId operand = graph_.value_operands(id).at(0);
+    materialize(operand, values);
+    values.set_own(value, values.tensor(operand));
+  } else if (node.kind == NodeKind::View) {
+    std::call_once(views_once_, [&] {
+      views_.resize(graph_.nodes.size());
+      for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+        if (graph_.nodes[i].kind != NodeKind::View) continue;
+        views_[i] = std::make_unique<BoundOperator>(graph_, NodeId(i));
+      }
+    });
+    launch_watched(id, *views_[id.index()], values);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<LoadedKernels> AtenKernels::load(const Graph& graph) {
+  BoundOperators bound(graph.nodes.size());
+  std::vector<bool> reshapes(graph.nodes.size(), false);
+  std::vector<Diagnostic> findings;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].kind != NodeKind::Operator) continue;
+    try {
+      bound[i] = std::make_unique<BoundOperator>(graph, NodeId(i));
+      reshapes[i] = bound[i]->reshapes_operand();
+    } catch (const Error& error) {
+      findings.insert(findings.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
+  if (!findings.empty()) throw Error(std::move(findings));
+  plan_ = std::make_shared<const ValuePlan>(graph, constants_, reshapes);
+  return std::make_unique<LoadedAten>(graph, std::move(bound), plan_);
+}
+
+}  // namespace anabranch::torch_backend

@@ -1,0 +1,137 @@
+#include "anabranch/backends/torch/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "anabranch/base/diagnostic.h"
+
+namespace anabranch::torch_backend {
+namespace {
+
+const std::string* symbol_name(const Expr& expr, std::vector<std::string>& scratch) {
+  scratch.clear();
+  expr.collect_symbols(scratch);
+  if (scratch.size() != 1 || !(expr == Expr::symbol(scratch[0]))) return nullptr;
+  return &scratch[0];
+}
+
+}  // namespace
+
+ValuePlan::ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
+                     const std::vector<bool>& reshapes)
+    : graph_(graph), constants_(std::move(constants)), places_(graph.values.size()),
+      buffer_roots_(graph.buffer_count) {
+  for (const Node& node : graph.nodes) place_results(node);
+  size_t wanted = 0;
+  for (const Root& root : roots_) wanted += root.origin == Origin::Constant;
+  if (wanted != constants_.size()) {
+    throw Error("bad-constants",
+                fmt::format("the graph has {} constants, {} tensors were given", wanted, constants_.size()));
+  }
+  mark_written();
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!reshapes[i]) continue;
+    for (ValueId value : graph.nodes[i].writes) roots_[place(value).root].reshaped = true;
+  }
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (!places_[i]) continue;
+    Root& root = roots_[places_[i]->root];
+    bool other = !places_[i]->geometry.same_elements(root.geometry);
+    root.viewed = root.viewed || other;
+    places_[i]->window = other || (root.reshaped && root.value != ValueId(i));
+  }
+  find_derived_symbols();
+}
+
+void ValuePlan::place_results(const Node& node) {
+  for (ValueId value : node.results) {
+    const TensorType* type = graph_.value(value).tensor();
+    if (node.kind == NodeKind::Input) {
+      if (type) add_root(value, Origin::Input);
+      (type ? tensor_inputs_ : integer_inputs_).push_back(Input{value, roots_.size() - (type ? 1 : 0)});
+      continue;
+    }
+    if (!type) continue;
+    if (node.kind == NodeKind::Constant) {
+      add_root(value, Origin::Constant);
+      continue;
+    }
+    ValueId operand = aliased_operand(node, *type);
+    const std::vector<size_t>& known = buffer_roots_[type->buffer.index()];
+    if (operand.valid()) {
+      add_window(value, operand, node.kind != NodeKind::View);
+    } else if (!known.empty()) {
+      add_window(value, roots_[known[0]].value, false);
+    } else if (node.kind == NodeKind::Operator) {
+      add_root(value, Origin::Result);
+    } else {
+      throw Error("bad-view", fmt::format("{} shows buffer b{}, which none of its operands has",
+                                          describe(node), type->buffer.index()));
+    }
+  }
+}
+
+ValueId ValuePlan::aliased_operand(const Node& node, const TensorType& type) const {
+  ValueId found;
+  auto consider = [&](ValueId candidate) {
+    const TensorType* other = graph_.value(candidate).tensor();
+    if (!other || other->buffer != type.buffer) return;
+    if (!found.valid() || (*other == type && !(*graph_.value(found).tensor() == type))) found = candidate;
+  };
+  for (ValueId value : node.writes) consider(value);
+  if (found.valid()) return found;
+  for (const Operand& operand : node.operands) for_each_value(operand.value, consider);
+  return found;
+}
+
+void ValuePlan::add_root(ValueId value, Origin origin) {
+  const TensorType& type = *graph_.value(value).tensor();
+  Geometry geometry(type);
+  places_[value.index()] = Place{roots_.size(), false, value, geometry};
+  buffer_roots_[type.buffer.index()].push_back(roots_.size());
+  roots_.push_back(Root{value, type.buffer, origin, geometry});
+}
+
+void ValuePlan::add_window(ValueId value, ValueId operand, bool same_object) {
+  const Place& from = place(operand);
+  places_[value.index()] = Place{from.root, true, same_object ? from.same_object : value,
+                                 Geometry(*graph_.value(value).tensor())};
+}
+
+void ValuePlan::mark_written() {
+  for (const Node& node : graph_.nodes) {
+    for (ValueId value : node.writes) {
+      if (!graph_.value(value).tensor()) continue;
+      // Inputs of one buffer may be one memory: all of them change.
+      for (size_t root : roots_of(graph_.value(value).tensor()->buffer)) {
+        roots_[root].written = true;
+        writes_inputs_ = writes_inputs_ || roots_[root].origin != Origin::Result;
+      }
+    }
+  }
+}
+
+void ValuePlan::find_derived_symbols() {
+  std::vector<std::string> known, scratch;
+  for (const Input& input : integer_inputs_) {
+    if (const std::string* name = symbol_name(graph_.value(input.value).host()->value, scratch)) {
+      known.push_back(*name);
+    }
+  }
+  auto derive = [&](const std::vector<Expr>& exprs, size_t input, bool stride) {
+    for (size_t d = 0; d < exprs.size(); ++d) {
+      const std::string* name = symbol_name(exprs[d], scratch);
+      if (!name || std::find(known.begin(), known.end(), *name) != known.end()) continue;
+      derived_symbols_.push_back(DerivedSymbol{*name, input, d, stride});
+      known.push_back(*name);
+    }
+  };
+  for (size_t i = 0; i < tensor_inputs_.size(); ++i) {
+    const TensorType& type = *graph_.value(tensor_inputs_[i].value).tensor();
+    derive(type.sizes, i, false);
+    derive(type.strides, i, true);
+  }
+}
+
+}  // namespace anabranch::torch_backend

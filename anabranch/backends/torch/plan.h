@@ -1,0 +1,85 @@
+// How the memory of every value of a graph is found in a call, decided once at load.
+//
+// Only "roots" hold a tensor: inputs, constants and results in memory of their own. Every other
+// value is a window on a root: the root's storage seen through the value's captured type, so views
+// and results of in-place operators cost no operator and no bookkeeping in a call.
+#pragma once
+
+#include <ATen/core/TensorBody.h>
+
+#include <vector>
+
+#include "anabranch/backends/torch/geometry.h"
+#include "anabranch/ir/graph.h"
+
+namespace anabranch::torch_backend {
+
+/// Immutable; shared by all calls.
+class ValuePlan {
+ public:
+  enum class Origin : uint8_t { Input, Constant, Result };
+  struct Root {
+    ValueId value;
+    BufferId buffer;
+    Origin origin = Origin::Result;
+    Geometry geometry;
+    bool viewed = false;    // some value shows its memory in another way
+    bool written = false;   // some operator changes its memory
+    bool reshaped = false;  // some operator changes its sizes or strides
+  };
+  struct Place {
+    size_t root = 0;
+    bool window = false;   // not the root's tensor itself
+    ValueId same_object;   // the value that is the same tensor object in the user's program
+    Geometry geometry;
+  };
+  /// An input in the order of the graph's statements.
+  struct Input {
+    ValueId value;
+    size_t root = 0;  // of a tensor
+  };
+  /// A symbol that no host input gives: the size or stride of a tensor input.
+  struct DerivedSymbol {
+    std::string name;
+    size_t input = 0;  // position in tensor_inputs()
+    size_t dimension = 0;
+    bool stride = false;
+  };
+
+  /// `constants`: one tensor per constant of the graph. `reshapes`: by node, whether the operator
+  /// changes its operand's sizes or strides. Throws Error ("bad-constants", "bad-view").
+  ValuePlan(const Graph& graph, std::vector<at::Tensor> constants, const std::vector<bool>& reshapes);
+
+  const std::vector<Root>& roots() const { return roots_; }
+  /// Of a tensor value.
+  const Place& place(ValueId value) const { return *places_[value.index()]; }
+  const std::vector<size_t>& roots_of(BufferId buffer) const { return buffer_roots_[buffer.index()]; }
+
+  const std::vector<Input>& tensor_inputs() const { return tensor_inputs_; }
+  const std::vector<Input>& integer_inputs() const { return integer_inputs_; }
+  const std::vector<DerivedSymbol>& derived_symbols() const { return derived_symbols_; }
+  /// By position among the roots of origin Constant, in order.
+  const std::vector<at::Tensor>& constants() const { return constants_; }
+  bool writes_inputs() const { return writes_inputs_; }
+  const Graph& graph() const { return graph_; }
+
+ private:
+  void place_results(const Node& node);
+  /// The operand that the result shares its memory with, or an invalid id.
+  ValueId aliased_operand(const Node& node, const TensorType& type) const;
+  void add_root(ValueId value, Origin origin);
+  void add_window(ValueId value, ValueId operand, bool same_object);
+  void mark_written();
+  void find_derived_symbols();
+
+  const Graph& graph_;
+  std::vector<at::Tensor> constants_;
+  std::vector<Root> roots_;
+  std::vector<std::optional<Place>> places_;        // by ValueId
+  std::vector<std::vector<size_t>> buffer_roots_;   // by BufferId
+  std::vector<Input> tensor_inputs_, integer_inputs_;
+  std::vector<DerivedSymbol> derived_symbols_;
+  bool writes_inputs_ = false;
+};
+
+}  // namespace anabranch::torch_backend

@@ -1,0 +1,50 @@
+#include "anabranch/backends/torch/thread_count.h"
+
+#include <ATen/Parallel.h>
+
+// Weak: the copies that torch has loaded are the ones that matter, and a torch without OpenMP or MKL
+// has none. The MKL entry must be the mixed-case one; the lower-case name is Fortran's, which takes
+// a pointer.
+extern "C" {
+void omp_set_num_threads(int) __attribute__((weak));
+int omp_get_max_threads() __attribute__((weak));
+int MKL_Set_Num_Threads_Local(int) __attribute__((weak));
+}
+
+namespace anabranch::torch_backend {
+namespace {
+
+void start_thread() {
+  static thread_local const bool started = (static_cast<void>(at::get_num_threads()), true);
+  static_cast<void>(started);
+}
+
+int openmp_threads() { return omp_get_max_threads ? omp_get_max_threads() : 1; }
+int swap_mkl(int threads) {
+  return MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(threads) : threads;
+}
+
+}  // namespace
+
+ThreadSetting ThreadSetting::current() {
+  start_thread();
+  int mkl = swap_mkl(0);
+  swap_mkl(mkl);
+  return {openmp_threads(), mkl};
+}
+
+ThreadCount::ThreadCount(const ThreadSetting& setting) {
+  start_thread();
+  before_.openmp = openmp_threads();
+  before_.mkl = swap_mkl(setting.mkl);
+  changed_openmp_ = before_.openmp != setting.openmp && omp_set_num_threads;
+  changed_mkl_ = before_.mkl != setting.mkl;
+  if (changed_openmp_) omp_set_num_threads(setting.openmp);
+}
+
+ThreadCount::~ThreadCount() {
+  if (changed_openmp_) omp_set_num_threads(before_.openmp);
+  if (changed_mkl_) swap_mkl(before_.mkl);
+}
+
+}  // namespace anabranch::torch_backend

@@ -1,0 +1,71 @@
+// The tensors of one running call.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "anabranch/backends/torch/bind.h"
+#include "anabranch/backends/torch/caller.h"
+#include "anabranch/backends/torch/plan.h"
+#include "anabranch/runtime/kernel.h"
+
+namespace anabranch::torch_backend {
+
+class TorchValues;
+
+/// Makes the values of a watched call (see TorchValues::watched) on demand, views included, with the
+/// operators that the user wrote.
+class Materializer {
+ public:
+  virtual ~Materializer() = default;
+  virtual void materialize(ValueId value, TorchValues& values) const = 0;
+};
+
+/// Different roots may be used by different threads at once; the schedule's events order the uses of
+/// one root. Windows are made for each use, so that no two threads share a tensor object.
+class TorchValues : public CallValues, public OperandSource {
+ public:
+  /// `foreign`: some operator needs all of the caller's thread-local state (see CallerState).
+  TorchValues(const ValuePlan& plan, const Materializer& materializer, bool foreign);
+
+  /// The tensor of a value, for an operator to use.
+  at::Tensor tensor(ValueId value) const override;
+  int64_t integer(const Expr& expression) const override {
+    return expression.is_constant() ? expression.constant() : expression.evaluate(symbols);
+  }
+  /// The tensor of a value, for the caller to keep: the same object where the user's program has the
+  /// same object, and a view with the version counter of its base where it has a view.
+  at::Tensor output(ValueId value);
+
+  /// The result of an operator. Ignored unless the value is a root.
+  void store(ValueId value, at::Tensor tensor);
+  void set_root(size_t root, at::Tensor tensor) { roots_[root] = std::move(tensor); }
+  /// Drops the results that live in the buffer.
+  void release(BufferId buffer) noexcept;
+  /// Drops everything but the constants.
+  void clear() noexcept;
+
+  /// A watched call runs every operator of the program, views too, through the whole dispatcher, and
+  /// keeps each value's own tensor: subclasses and modes see what they see in eager mode.
+  bool watched() const { return watched_; }
+  void watch();
+  bool has(ValueId value) const { return own_[value.index()].defined(); }
+  void set_own(ValueId value, at::Tensor tensor) { own_[value.index()] = std::move(tensor); }
+
+  void capture_caller() { caller_.capture(foreign_); }
+  const CallerState& caller() const { return caller_; }
+  /// Tells autograd that the inputs and constants that the graph changes have changed.
+  void bump_versions();
+  const ValuePlan& plan() const { return plan_; }
+
+ private:
+  const ValuePlan& plan_;
+  const Materializer& materializer_;
+  bool foreign_;
+  CallerState caller_;
+  std::vector<at::Tensor> roots_;  // by root
+  std::vector<at::Tensor> own_;    // by value, in a watched call
+  bool watched_ = false;
+};
+
+}  // namespace anabranch::torch_backend
