@@ -1,11 +1,12 @@
-// The C++ user's door: text in, a program that can be called from many threads out.
+// The C++ user's door: a graph in, a program that can be called from many threads out.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "anabranch/passes/pipeline.h"
@@ -16,8 +17,9 @@
 
 namespace anabranch {
 
-/// A failed operator as the caller sees it: `failure` holds the original exception, what() and
-/// context() say which operator, on which stream, from which source line.
+/// A failed operator as the caller sees it: `failure` holds the original exception, context() says
+/// `in operator mm_1 (aten.mm.default), stream "1", at model.py:12 in forward`, and what() is the
+/// original message with the context in parentheses.
 class OperatorError : public std::runtime_error {
  public:
   OperatorError(LaunchFailure failure, std::string context);
@@ -29,16 +31,20 @@ class OperatorError : public std::runtime_error {
   std::string context_;
 };
 
+/// Thread-safe after construction.
 class Program {
  public:
-  /// Compiles and loads. Throws Error.
+  /// Compiles (and, with options.verify, proves the schedule), then loads kernels and assigns lanes.
+  /// `kernels` may go afterwards. Throws Error.
   Program(Graph captured, const passes::PipelineOptions& options, KernelSet& kernels,
           std::shared_ptr<Device> device);
   ~Program();
 
   /// One call. `bind` fills the inputs into the call's values (and its symbols) before the first
-  /// launch; `collect` takes the outputs out after the last. Thread-safe. On an error of an operator
-  /// throws OperatorError after every stream has drained; the next call works.
+  /// launch; `collect` takes the outputs out after the last. Either may be empty. On an error of an
+  /// operator throws OperatorError after every stream has drained; the next call works. What `bind`
+  /// and `collect` throw goes through. A call made from inside another one (a nested program) uses
+  /// the calling thread alone: run_serial.
   using Exchange = std::function<void(CallValues&)>;
   void run(const Exchange& bind, const Exchange& collect, Observer* observer = nullptr);
 
@@ -51,19 +57,22 @@ class Program {
   std::string report() const;
 
  private:
-  struct Context;  // state, values: one per call that runs at the same time
-  void run_on(const Executor& executor, const Exchange& bind, const Exchange& collect,
-              Observer* observer, bool serial);
-  std::unique_ptr<Context> take_context(bool serial);
-  void give_context(std::unique_ptr<Context> context, bool serial);
+  struct Context;  // what one running call owns
+  /// One of the two schedules, and the contexts that wait for a call.
+  struct Plan {
+    explicit Plan(std::unique_ptr<Executor> made) : executor(std::move(made)) {}
+    std::unique_ptr<Executor> executor;
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Context>> idle;
+  };
+  void run_on(Plan& plan, const Exchange& bind, const Exchange& collect, Observer* observer);
+  std::unique_ptr<Context> take_context(Plan& plan);
+  std::string describe_failure(const LaunchFailure& failure) const;
 
   passes::Compiled compiled_;
   std::shared_ptr<Device> device_;
   std::unique_ptr<LoadedKernels> kernels_;
-  std::unique_ptr<Executor> executor_;
-  std::unique_ptr<Executor> serial_executor_;
-  std::mutex pool_mutex_;
-  std::vector<std::unique_ptr<Context>> pool_, serial_pool_;
+  Plan parallel_, serial_;
 };
 
 }  // namespace anabranch

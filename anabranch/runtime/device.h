@@ -1,5 +1,5 @@
-// What a device gives the executor: streams that run host tasks or queue work, events, and memory.
-// A device knows nothing of operators; kernels (runtime/kernel.h) know nothing of streams.
+// What a device gives the executor: lanes that walk command lists, events, and memory. A device
+// knows nothing of operators; kernels (runtime/kernel.h) know nothing of streams.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "anabranch/schedule/schedule.h"
 
@@ -24,8 +25,8 @@ class CallEvents {
   virtual void reset() = 0;
 };
 
-/// One host task per lane of a call. Lane 0 runs on the calling thread.
-using LaneTask = std::function<void(size_t lane)>;
+/// Walks the lane at one position of the list given to Device::run.
+using LaneTask = std::function<void(size_t position)>;
 
 class Device {
  public:
@@ -33,16 +34,16 @@ class Device {
   virtual std::string name() const = 0;
 
   /// Load: chooses for each stream of a schedule the lane (host worker) that walks its list.
-  /// Stream 0 gets lane 0. Streams may share a lane.
+  /// Stream 0 gets lane 0, the calling thread. Streams may share a lane.
   virtual std::vector<size_t> assign_lanes(std::span<const StreamProgram> streams) = 0;
   virtual std::unique_ptr<CallEvents> make_events(const Schedule& schedule) = 0;
 
-  /// Runs `task(lane)` for each lane in `lanes` and returns when all have ended. Tasks of one call
-  /// are queued on all their workers at once, so that calls have one order on every worker. `task`
-  /// must not throw.
+  /// Runs `task(i)` on lane `lanes[i]` for each i and returns when all have ended. `lanes` are
+  /// distinct, lane 0 first. The tasks of one call are queued on all their workers at once, so that
+  /// calls have one order on every worker. `task` must not throw. Throws only before any task began.
   virtual void run(std::span<const size_t> lanes, const LaneTask& task) = 0;
 
-  /// True on a thread that is inside run(): a call made there must not queue on workers.
+  /// True on a thread that is inside run(): a call made there must use lane 0 alone.
   virtual bool inside_call() const = 0;
   virtual int cores() const = 0;
 

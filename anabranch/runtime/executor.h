@@ -1,13 +1,15 @@
 // Runs a schedule: walks each stream's list, launches kernels, records and waits, frees buffers at
-// their last use, and carries the first error to the caller while the other streams drain.
+// their last use, and carries an error to the caller while the other streams drain.
 #pragma once
 
 #include <atomic>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "anabranch/runtime/core_gate.h"
 #include "anabranch/runtime/device.h"
 #include "anabranch/runtime/kernel.h"
 #include "anabranch/runtime/observer.h"
@@ -22,38 +24,63 @@ struct LaunchFailure {
 };
 
 /// What one running call owns beside its values; made at load, reused by later calls.
-class CallState;
+class CallState {
+ private:
+  friend class Executor;
+  std::unique_ptr<CallEvents> events_;
+  std::unique_ptr<std::atomic<uint32_t>[]> uses_left_;  // of buffers with several last uses
+  std::atomic<uint32_t> failed_{NodeId::kNone};         // the earliest failed operator
+  std::mutex failure_mutex_;
+  std::optional<LaunchFailure> failure_;
+  CoreGate gate_;
+};
 
 /// A schedule bound to a device and to kernels. Immutable after construction; run() may be called
 /// by many threads at once, each with its own CallState and CallValues.
 class Executor {
  public:
-  /// `graph` and `schedule` must outlive the executor. Assigns lanes: may allocate.
-  Executor(const Graph& graph, const Schedule& schedule, Device& device, const LoadedKernels& kernels);
+  /// All arguments must outlive the executor. Assigns lanes. Throws Error ("deadlock").
+  Executor(const Graph& graph, const Schedule& schedule, Device& device,
+           const LoadedKernels& kernels);
   ~Executor();
 
   std::unique_ptr<CallState> make_state() const;
 
-  /// Runs every launch of the schedule and returns when all streams have ended. On the first
-  /// failure no further operator starts, streams drain, and the failure is returned. The state is
-  /// ready for the next call either way. `observer` may be null.
+  /// Runs every launch of the schedule and returns when all streams have ended.
+  ///
+  /// When an operator fails, operators after it in program order no longer start; those before it
+  /// still do, as they would have run before the failure had there been one stream. So the failure
+  /// returned is the first in program order, whatever the timing. Records and waits go on, so that
+  /// every stream drains. The state is ready for the next call either way. `observer` may be null.
   std::optional<LaunchFailure> run(CallState& state, CallValues& values, Observer* observer) const;
 
   /// Lane of each stream, by StreamId (for reports).
   const std::vector<size_t>& lanes() const { return lane_of_stream_; }
 
  private:
-  struct Step;  // one command with everything that walking it needs
-  void walk(size_t lane, CallState& state, CallValues& values, Observer* observer) const;
+  struct Step;     // one command with everything that walking it needs
+  struct Release;  // a buffer that ends with a launch
+  struct Call;     // the arguments of run()
+
+  void plan_releases();
+  void plan_steps();
+  Step make_step(const Command& command, StreamId stream) const;
+  void walk(const std::vector<Step>& steps, const Call& call) const;
+  void launch(const Step& step, const Call& call) const;
+  void fail(const Step& step, CallState& state) const;
+  void release(const Step& step, const Call& call) const;
+  void refill(CallState& state) const;
 
   const Graph& graph_;
   const Schedule& schedule_;
   Device& device_;
   const LoadedKernels& kernels_;
   std::vector<size_t> lane_of_stream_;
-  std::vector<size_t> lanes_;              // distinct, lane 0 first
-  std::vector<std::vector<Step>> steps_;   // by position in lanes_
-  friend class CallState;
+  std::vector<size_t> lanes_;             // distinct, lane 0 first
+  std::vector<std::vector<Step>> steps_;  // by position in lanes_
+  std::vector<std::vector<Release>> releases_of_node_;
+  std::vector<uint32_t> use_counts_;      // by counter: the number of last uses
+  bool gated_ = false;                    // an exclusive launch shares the call with other lanes
 };
 
 }  // namespace anabranch

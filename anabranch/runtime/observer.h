@@ -2,10 +2,14 @@
 // that walks the stream, must be thread-safe across streams and must not throw.
 #pragma once
 
+#include <vector>
+
 #include "anabranch/schedule/schedule.h"
 
 namespace anabranch {
 
+/// `before_launch` and `after_launch` come in pairs around every operator that starts, also around
+/// one that fails; operators that an earlier failure keeps from starting are not seen.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -15,6 +19,23 @@ class Observer {
   virtual void after_record(StreamId, EventId) {}
   virtual void before_wait(StreamId, EventId) {}
   virtual void after_wait(StreamId, EventId) {}
+};
+
+/// Several observers as one: `before` callbacks in the order given, `after` callbacks in reverse, so
+/// that the last one is closest to the kernel. The observers must outlive the list.
+class ObserverList : public Observer {
+ public:
+  explicit ObserverList(std::vector<Observer*> observers) : observers_(std::move(observers)) {}
+
+  void before_launch(StreamId stream, const Launch& launch) override;
+  void after_launch(StreamId stream, const Launch& launch) override;
+  void before_record(StreamId stream, EventId event) override;
+  void after_record(StreamId stream, EventId event) override;
+  void before_wait(StreamId stream, EventId event) override;
+  void after_wait(StreamId stream, EventId event) override;
+
+ private:
+  std::vector<Observer*> observers_;
 };
 
 }  // namespace anabranch

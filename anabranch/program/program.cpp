@@ -1,0 +1,134 @@
+#include "anabranch/program/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace anabranch {
+namespace {
+
+std::string message_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
+}
+
+}  // namespace
+
+OperatorError::OperatorError(LaunchFailure failure, std::string context)
+    : std::runtime_error(fmt::format("{} ({})", message_of(failure.error), context)),
+      failure_(std::move(failure)),
+      context_(std::move(context)) {}
+
+struct Program::Context {
+  std::unique_ptr<CallState> state;
+  std::unique_ptr<CallValues> values;
+};
+
+Program::Program(Graph captured, const passes::PipelineOptions& options, KernelSet& kernels,
+                 std::shared_ptr<Device> device)
+    : compiled_(passes::compile(std::move(captured), options)),
+      device_(std::move(device)),
+      kernels_(kernels.load(compiled_.graph)),
+      parallel_(std::make_unique<Executor>(compiled_.graph, compiled_.schedule, *device_, *kernels_)),
+      serial_(std::make_unique<Executor>(compiled_.graph, compiled_.serial, *device_, *kernels_)) {}
+
+Program::~Program() = default;
+
+void Program::run(const Exchange& bind, const Exchange& collect, Observer* observer) {
+  run_on(device_->inside_call() ? serial_ : parallel_, bind, collect, observer);
+}
+
+void Program::run_serial(const Exchange& bind, const Exchange& collect, Observer* observer) {
+  run_on(serial_, bind, collect, observer);
+}
+
+std::unique_ptr<Program::Context> Program::take_context(Plan& plan) {
+  {
+    std::lock_guard lock(plan.mutex);
+    if (!plan.idle.empty()) {
+      std::unique_ptr<Context> context = std::move(plan.idle.back());
+      plan.idle.pop_back();
+      return context;
+    }
+  }
+  return std::make_unique<Context>(Context{plan.executor->make_state(), kernels_->make_values()});
+}
+
+void Program::run_on(Plan& plan, const Exchange& bind, const Exchange& collect, Observer* observer) {
+  // Cleared and given back on every way out, also when bind or collect throws.
+  struct Lease {
+    Program& program;
+    Plan& plan;
+    std::unique_ptr<Context> context;
+    ~Lease() {
+      program.kernels_->clear(*context->values);
+      std::lock_guard lock(plan.mutex);
+      plan.idle.push_back(std::move(context));
+    }
+  } lease{*this, plan, take_context(plan)};
+  CallValues& values = *lease.context->values;
+  if (bind) bind(values);
+  if (auto failure = plan.executor->run(*lease.context->state, values, observer)) {
+    std::string context = describe_failure(*failure);
+    throw OperatorError(std::move(*failure), std::move(context));
+  }
+  if (collect) collect(values);
+}
+
+std::string Program::describe_failure(const LaunchFailure& failure) const {
+  const Node& node = compiled_.graph.node(failure.node);
+  // The stream that the user gave it, also when the call ran on one stream.
+  std::string context = fmt::format("in operator {}, {}", describe(node),
+                                    describe(compiled_.graph.streams[node.stream.index()]));
+  if (node.source.known()) context += fmt::format(", at {}", to_string(node.source));
+  return context;
+}
+
+namespace {
+
+size_t count_launches(const StreamProgram& program) {
+  return static_cast<size_t>(
+      std::count_if(program.commands.begin(), program.commands.end(),
+                    [](const Command& command) { return std::holds_alternative<Launch>(command); }));
+}
+
+std::string edges_text(const Graph& graph, const std::vector<passes::CrossEdge>& edges) {
+  std::string text;
+  for (const passes::CrossEdge& edge : edges) {
+    const Node &from = graph.node(edge.from), &to = graph.node(edge.to);
+    text += fmt::format("  {} ({}) -> {} ({}): {}\n", from.name,
+                        describe(graph.streams[from.stream.index()]), to.name,
+                        describe(graph.streams[to.stream.index()]), edge.why);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string Program::report() const {
+  const Graph& graph = compiled_.graph;
+  size_t launches = 0;
+  for (const StreamProgram& program : compiled_.schedule.streams) launches += count_launches(program);
+  std::string text = fmt::format("graph \"{}\": {} operators on {} streams, device {}\n", graph.name,
+                                 launches, compiled_.schedule.streams.size(), device_->name());
+  const std::vector<size_t>& lanes = parallel_.executor->lanes();
+  for (size_t s = 0; s < compiled_.schedule.streams.size(); ++s) {
+    const StreamProgram& program = compiled_.schedule.streams[s];
+    text += fmt::format("  {}: {} operators, priority {}, ", describe(program.stream),
+                        count_launches(program), program.stream.priority);
+    text += lanes[s] == 0 ? "the calling thread\n" : fmt::format("worker {}\n", lanes[s]);
+  }
+  text += fmt::format("waits between streams: {}\n", compiled_.events.placed.size());
+  text += edges_text(graph, compiled_.events.placed);
+  text += fmt::format("orders that these already imply: {}\n", compiled_.events.redundant.size());
+  text += edges_text(graph, compiled_.events.redundant);
+  for (const Diagnostic& diagnostic : compiled_.diagnostics) text += to_string(diagnostic) + "\n";
+  return text;
+}
+
+}  // namespace anabranch

@@ -1,0 +1,190 @@
+#include "anabranch/runtime/executor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "anabranch/runtime/lane_order.h"
+
+namespace anabranch {
+
+/// `counter` is kDirect for a buffer with one last use, which needs no counting.
+struct Executor::Release {
+  static constexpr uint32_t kDirect = UINT32_MAX;
+  BufferId buffer;
+  uint32_t counter = kDirect;
+};
+
+struct Executor::Step {
+  enum class Kind : uint8_t { Launch, Mark, Record, Wait };
+  Kind kind = Kind::Launch;
+  bool gated = false;  // its kernel goes through the core gate
+  StreamId stream;
+  Launch launch;       // Launch, and Mark: a wait operator, which runs no kernel
+  EventId event;       // Record, Wait
+};
+
+struct Executor::Call {
+  CallState& state;
+  CallValues& values;
+  Observer* observer;
+};
+
+Executor::Executor(const Graph& graph, const Schedule& schedule, Device& device,
+                   const LoadedKernels& kernels)
+    : graph_(graph), schedule_(schedule), device_(device), kernels_(kernels),
+      lane_of_stream_(device.assign_lanes(schedule.streams)) {
+  plan_releases();
+  plan_steps();
+}
+
+Executor::~Executor() = default;
+
+void Executor::plan_releases() {
+  releases_of_node_.resize(graph_.nodes.size());
+  for (const BufferLife& life : schedule_.buffers) {
+    Release release{life.buffer};
+    if (life.releases.size() > 1) {
+      release.counter = static_cast<uint32_t>(use_counts_.size());
+      use_counts_.push_back(static_cast<uint32_t>(life.releases.size()));
+    }
+    for (NodeId node : life.releases) releases_of_node_[node.index()].push_back(release);
+    if (life.releases.empty()) releases_of_node_[life.acquire.index()].push_back(release);
+  }
+}
+
+void Executor::plan_steps() {
+  lanes_.push_back(0);
+  steps_.emplace_back();
+  bool exclusive = false;
+  for (const CommandPlace& place : lane_order(graph_, schedule_)) {
+    size_t lane = lane_of_stream_[place.stream.index()];
+    size_t position = static_cast<size_t>(std::find(lanes_.begin(), lanes_.end(), lane) - lanes_.begin());
+    if (position == lanes_.size()) {
+      lanes_.push_back(lane);
+      steps_.emplace_back();
+    }
+    const auto& commands = schedule_.streams[place.stream.index()].commands;
+    steps_[position].push_back(make_step(commands[place.index], place.stream));
+    exclusive |= steps_[position].back().launch.exclusive;
+  }
+  gated_ = exclusive && lanes_.size() > 1;
+}
+
+Executor::Step Executor::make_step(const Command& command, StreamId stream) const {
+  Step step;
+  step.stream = stream;
+  if (const auto* launch = std::get_if<Launch>(&command)) {
+    const Node& node = graph_.node(launch->node);
+    step.kind = node.kind == NodeKind::Operator ? Step::Kind::Launch : Step::Kind::Mark;
+    step.launch = *launch;
+    // A collective may have to wait for what this process does on another stream, so nobody may
+    // wait for the collective; control operators and output hold no cores worth the name.
+    step.gated = node.bodies.empty() &&
+                 std::none_of(node.effects.begin(), node.effects.end(),
+                              [](const Effect& effect) { return effect.kind != EffectKind::Random; });
+  } else if (const auto* record = std::get_if<Record>(&command)) {
+    step.kind = Step::Kind::Record;
+    step.event = record->event;
+  } else {
+    step.kind = Step::Kind::Wait;
+    step.event = std::get<Wait>(command).event;
+  }
+  return step;
+}
+
+std::unique_ptr<CallState> Executor::make_state() const {
+  auto state = std::make_unique<CallState>();
+  state->events_ = device_.make_events(schedule_);
+  state->uses_left_ = std::make_unique<std::atomic<uint32_t>[]>(use_counts_.size());
+  refill(*state);
+  return state;
+}
+
+void Executor::refill(CallState& state) const {
+  for (size_t i = 0; i < use_counts_.size(); ++i) {
+    state.uses_left_[i].store(use_counts_[i], std::memory_order_relaxed);
+  }
+}
+
+std::optional<LaunchFailure> Executor::run(CallState& state, CallValues& values,
+                                           Observer* observer) const {
+  state.events_->reset();
+  Call call{state, values, observer};
+  struct Task {
+    const Executor& executor;
+    const Call& call;
+  } task{*this, call};
+  // Captures one pointer, so that the std::function does not allocate.
+  device_.run(lanes_, [&task](size_t position) {
+    task.executor.walk(task.executor.steps_[position], task.call);
+  });
+  if (state.failed_.load(std::memory_order_relaxed) == NodeId::kNone) return std::nullopt;
+  refill(state);
+  state.failed_.store(NodeId::kNone, std::memory_order_relaxed);
+  return std::exchange(state.failure_, std::nullopt);
+}
+
+void Executor::walk(const std::vector<Step>& steps, const Call& call) const {
+  CallEvents& events = *call.state.events_;
+  Observer* observer = call.observer;
+  for (const Step& step : steps) {
+    switch (step.kind) {
+      case Step::Kind::Launch:
+      case Step::Kind::Mark:
+        // What comes before the failed operator in program order still runs: see run().
+        if (step.launch.node.index() < call.state.failed_.load(std::memory_order_relaxed)) {
+          launch(step, call);
+        }
+        break;
+      case Step::Kind::Record:
+        if (observer) observer->before_record(step.stream, step.event);
+        events.record(step.stream, step.event);
+        if (observer) observer->after_record(step.stream, step.event);
+        break;
+      case Step::Kind::Wait:
+        if (observer) observer->before_wait(step.stream, step.event);
+        events.wait(step.stream, step.event);
+        if (observer) observer->after_wait(step.stream, step.event);
+        break;
+    }
+  }
+}
+
+void Executor::launch(const Step& step, const Call& call) const {
+  if (call.observer) call.observer->before_launch(step.stream, step.launch);
+  bool failed = false;
+  if (step.kind == Step::Kind::Launch) {
+    bool gated = gated_ && step.gated;
+    bool exclusive = gated && call.state.gate_.enter(step.launch.exclusive);
+    try {
+      kernels_.launch(step.launch.node, step.launch.threads, call.values);
+    } catch (...) {
+      failed = true;
+      fail(step, call.state);
+    }
+    if (gated) call.state.gate_.leave(exclusive);
+  }
+  if (call.observer) call.observer->after_launch(step.stream, step.launch);
+  if (!failed) release(step, call);
+}
+
+void Executor::fail(const Step& step, CallState& state) const {
+  std::lock_guard lock(state.failure_mutex_);
+  if (state.failure_ && state.failure_->node < step.launch.node) return;
+  state.failure_ = LaunchFailure{std::current_exception(), step.launch.node, step.stream};
+  state.failed_.store(static_cast<uint32_t>(step.launch.node.index()), std::memory_order_relaxed);
+}
+
+void Executor::release(const Step& step, const Call& call) const {
+  for (const Release& release : releases_of_node_[step.launch.node.index()]) {
+    if (release.counter != Release::kDirect) {
+      // The last user sees the other users' accesses, and refills the counter for the next call.
+      std::atomic<uint32_t>& left = call.state.uses_left_[release.counter];
+      if (left.fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
+      left.store(use_counts_[release.counter], std::memory_order_relaxed);
+    }
+    kernels_.release(release.buffer, call.values);
+  }
+}
+
+}  // namespace anabranch

@@ -1,0 +1,16 @@
+#include "tests/conformance/backends.h"
+
+#include "anabranch/backends/cpu/cpu_device.h"
+#include "tests/conformance/thread_device.h"
+
+namespace anabranch::testing {
+
+const std::vector<Backend>& backends() {
+  static const std::vector<Backend> list{
+      {"cpu", [] { return std::make_shared<CpuDevice>(); }},
+      {"threads", [] { return std::make_shared<ThreadDevice>(4); }},
+  };
+  return list;
+}
+
+}  // namespace anabranch::testing
