@@ -55,6 +55,16 @@ void for_each_value(ArgumentType& argument, Visit&& visit) {
   }
 }
 
+/// Calls `visit(const Expr&)` for each size expression inside, lists included, in order.
+template <class Visit>
+void for_each_expr(const Argument& argument, Visit&& visit) {
+  if (const auto* expr = std::get_if<Expr>(&argument.value)) {
+    visit(*expr);
+  } else if (const auto* list = std::get_if<ArgumentList>(&argument.value)) {
+    for (const Argument& item : *list) for_each_expr(item, visit);
+  }
+}
+
 /// Shortest text that reads back to the same double; always with a point, an exponent, inf or nan.
 std::string print_real(double value);
 

@@ -49,6 +49,19 @@ struct HostType {
 
 using Type = std::variant<TensorType, HostType>;
 
+/// Calls `visit(const Expr&)` for each size, stride and offset, or for the host integer.
+template <class Visit>
+void for_each_expr(const Type& type, Visit&& visit) {
+  if (const auto* host = std::get_if<HostType>(&type)) {
+    visit(host->value);
+    return;
+  }
+  const auto& tensor = std::get<TensorType>(type);
+  for (const Expr& size : tensor.sizes) visit(size);
+  for (const Expr& stride : tensor.strides) visit(stride);
+  visit(tensor.offset);
+}
+
 /// Strides of a dense row-major tensor; a size-0 or size-1 dimension counts as one.
 std::vector<Expr> contiguous_strides(const std::vector<Expr>& sizes);
 

@@ -28,44 +28,88 @@ std::vector<ValueId> buffer_roots(const Graph& graph) {
   return roots;
 }
 
-UseTable::UseTable(const Graph& graph)
-    : graph_buffers_(graph.buffer_count), buffer_count_(graph.buffer_count) {
-  std::vector<bool> made(graph.buffer_count, false);
-  auto resource = [&](const Effect& effect) {
-    auto found = std::find(resources_.begin(), resources_.end(), effect);
-    if (found == resources_.end()) found = resources_.insert(resources_.end(), effect);
-    return BufferId(graph_buffers_ + static_cast<size_t>(found - resources_.begin()));
+namespace {
+
+void append_effects(const Node& node, std::vector<Effect>& effects) {
+  for (const Effect& effect : node.effects) {
+    if (std::find(effects.begin(), effects.end(), effect) == effects.end()) effects.push_back(effect);
+  }
+  for (const auto& body : node.bodies) {
+    for (const Node& inner : body->nodes) append_effects(inner, effects);
+  }
+}
+
+bool writes_inputs(const Graph& body);
+
+bool bodies_write_inputs(const Node& node) {
+  return std::any_of(node.bodies.begin(), node.bodies.end(),
+                     [](const std::shared_ptr<Graph>& body) { return writes_inputs(*body); });
+}
+
+bool writes_inputs(const Graph& body) {
+  std::vector<bool> given(body.buffer_count, false);
+  auto buffer_of = [&](ValueId value) {
+    const TensorType* type = body.value(value).tensor();
+    return type ? type->buffer : BufferId{};
   };
+  for (const Node& node : body.nodes) {
+    if (node.kind == NodeKind::Input) {
+      for (ValueId value : node.results) {
+        if (BufferId buffer = buffer_of(value); buffer.valid()) given[buffer.index()] = true;
+      }
+    }
+    for (ValueId value : node.writes) {
+      if (BufferId buffer = buffer_of(value); buffer.valid() && given[buffer.index()]) return true;
+    }
+    if (bodies_write_inputs(node)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+UseTable::UseTable(const Graph& graph)
+    : graph_buffers_(graph.buffer_count), buffer_count_(graph.buffer_count), roots_(buffer_roots(graph)) {
   first_.reserve(graph.nodes.size() + 1);
   for (const Node& node : graph.nodes) {
     first_.push_back(uses_.size());
-    bool launched = node.kind == NodeKind::Operator;
-    if (launched) {
-      auto add = [&](ValueId value, Access access) {
-        if (const TensorType* type = graph.value(value).tensor()) {
-          uses_.push_back(Use{type->buffer, byte_range(*type), access, value});
-        }
-      };
-      for (const Operand& operand : node.operands) {
-        for_each_value(operand.value, [&](ValueId value) {
-          bool written = std::find(node.writes.begin(), node.writes.end(), value) != node.writes.end();
-          if (!written) add(value, Access::Read);
-        });
-      }
-      for (ValueId value : node.writes) add(value, Access::Update);
-      for (const Effect& effect : node.effects) {
-        uses_.push_back(Use{resource(effect), ByteRange::whole(), Access::Update, ValueId{}});
-      }
-    }
-    for (ValueId value : node.results) {
-      const TensorType* type = graph.value(value).tensor();
-      if (!type || made[type->buffer.index()]) continue;
-      made[type->buffer.index()] = true;
-      if (launched) uses_.push_back(Use{type->buffer, ByteRange::whole(), Access::Write, value});
-    }
+    if (node.kind == NodeKind::Operator) add_operator(graph, node);
   }
   first_.push_back(uses_.size());
   buffer_count_ = graph_buffers_ + resources_.size();
+}
+
+void UseTable::add_operator(const Graph& graph, const Node& node) {
+  auto add = [&](ValueId value, Access access) {
+    if (const TensorType* type = graph.value(value).tensor()) {
+      uses_.push_back(Use{type->buffer, byte_range(*type), access, value});
+    }
+  };
+  Access operand_access = bodies_write_inputs(node) ? Access::Update : Access::Read;
+  for (const Operand& operand : node.operands) {
+    for_each_value(operand.value, [&](ValueId value) {
+      bool written = std::find(node.writes.begin(), node.writes.end(), value) != node.writes.end();
+      if (!written) add(value, operand_access);
+    });
+  }
+  for (ValueId value : node.writes) add(value, Access::Update);
+  std::vector<Effect> effects;
+  append_effects(node, effects);
+  for (const Effect& effect : effects) {
+    uses_.push_back(Use{resource(effect), ByteRange::whole(), Access::Update, ValueId{}});
+  }
+  for (ValueId value : node.results) {
+    const TensorType* type = graph.value(value).tensor();
+    if (type && roots_[type->buffer.index()] == value) {
+      uses_.push_back(Use{type->buffer, ByteRange::whole(), Access::Write, value});
+    }
+  }
+}
+
+BufferId UseTable::resource(const Effect& effect) {
+  auto found = std::find(resources_.begin(), resources_.end(), effect);
+  if (found == resources_.end()) found = resources_.insert(resources_.end(), effect);
+  return BufferId(graph_buffers_ + static_cast<size_t>(found - resources_.begin()));
 }
 
 std::span<const Use> UseTable::of(NodeId node) const {
@@ -82,10 +126,8 @@ std::string UseTable::describe(const Graph& graph, BufferId buffer) const {
       case EffectKind::Io: return fmt::format("the output \"{}\"", effect.resource);
     }
   }
-  for (const Value& value : graph.values) {
-    const TensorType* type = value.tensor();
-    if (type && type->buffer == buffer) return fmt::format("buffer b{} (%{})", buffer.index(), value.name);
-  }
+  ValueId root = roots_[buffer.index()];
+  if (root.valid()) return fmt::format("buffer b{} (%{})", buffer.index(), graph.value(root).name);
   return fmt::format("buffer b{}", buffer.index());
 }
 

@@ -16,7 +16,8 @@ namespace anabranch {
 /// * a result in a buffer that no earlier node made is a Write of the whole buffer; a result in a
 ///   known buffer (a view, the returned `self` of an in-place operator) is no use of its own;
 /// * an effect is an Update of a resource, which has a BufferId after those of the graph;
-/// * a control operator's uses are its own and those of its bodies on captured buffers;
+/// * a control operator has the effects of its bodies too, and if a body writes to one of the
+///   body's inputs, every tensor operand counts as written (which one it is, is not recorded);
 /// * views, sizes and waits use nothing: a wait orders by its edges, and whoever reads its result
 ///   reads the buffer.
 class UseTable {
@@ -31,11 +32,15 @@ class UseTable {
   std::string describe(const Graph& graph, BufferId buffer) const;
 
  private:
+  void add_operator(const Graph& graph, const Node& node);
+  BufferId resource(const Effect& effect);
+
   size_t graph_buffers_ = 0;
   size_t buffer_count_ = 0;
   std::vector<Use> uses_;
   std::vector<size_t> first_;  // by node: index of its first use; one more at the end
   std::vector<Effect> resources_;
+  std::vector<ValueId> roots_;  // by buffer, to name it
 };
 
 /// Hull of the bytes that the window can touch; whole() when a size is symbolic.

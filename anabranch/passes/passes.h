@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "anabranch/base/diagnostic.h"
 #include "anabranch/ir/graph.h"
 #include "anabranch/schedule/schedule.h"
 
@@ -36,16 +37,27 @@ void order_effects(Graph& graph);
 /// streams.cpp: gives every launched operator the stream of its label; the default stream when it
 /// has none or "". Fills graph.streams in order of first appearance. `single_stream` puts all on
 /// the default stream and throws Error ("single-stream", GE's E10055) if the graph has labels.
-void assign_streams(Graph& graph, bool single_stream);
+/// Writes `_stream_label` on operators of other streams. Throws Error ("stream-priority") for a
+/// priority that is not an integer; returns warnings about labels with several priorities, of which
+/// the smallest wins.
+std::vector<Diagnostic> assign_streams(Graph& graph, bool single_stream);
+
+/// streams.cpp: puts everything on the default stream; labels stay as captured, without effect.
+void idle_streams(Graph& graph);
 
 /// The launched operators that must complete before `node` starts, with the reason: data edges
-/// (through views and sizes) and control edges. Sorted by NodeId, without duplicates.
+/// (through views and sizes) and control edges. Sorted by NodeId, without duplicates. Walks the whole
+/// graph; for many nodes use Dependencies (passes/dependencies.h).
 std::vector<CrossEdge> required_predecessors(const Graph& graph, NodeId node);
 
-/// events.cpp + schedule.cpp: per stream the launches in program order, with the fewest cross-stream
+/// events.cpp + schedule_builder.cpp: per stream the launches in program order, with the fewest cross-stream
 /// waits: exactly the transitive reduction of stream order ∪ required edges. One event per recorded
 /// operator, numbered by program position.
+/// `report` may be null.
 Schedule place_events(const Graph& graph, EventReport* report);
+
+/// schedule_builder.cpp: every launched operator in program order on the default stream.
+Schedule serial_schedule(const Graph& graph);
 
 /// buffers.cpp: fills schedule.buffers: where each intermediate buffer is acquired and its last uses.
 void plan_buffers(const Graph& graph, Schedule& schedule);

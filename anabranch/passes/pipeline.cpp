@@ -1,0 +1,53 @@
+// The whole compilation. Each stage ends with a read-only check of what it made, so that a fault is
+// found by the stage that made it.
+#include "anabranch/passes/pipeline.h"
+
+#include <utility>
+
+#include "anabranch/verify/verify.h"
+
+namespace anabranch::passes {
+namespace {
+
+void require_legal(const std::vector<Diagnostic>& findings) {
+  if (verify::has_errors(findings)) throw Error(findings);
+}
+
+}  // namespace
+
+Compiled compile(Graph captured, const PipelineOptions& options) {
+  Compiled compiled;
+  Graph& graph = compiled.graph;
+  graph = std::move(captured);
+  if (options.verify) require_legal(verify::check_graph(graph));
+
+  // Waits first: later passes should see them as edges, and a wait's meaning ("what wrote the
+  // dependency so far") is about the program as the user wrote it.
+  resolve_waits(graph);
+  compiled.original = graph;
+
+  // Effects before streams: the order of effects is a fact of the program, wherever it runs.
+  order_effects(graph);
+  if (options.verify) require_legal(verify::check_graph(graph));
+
+  // From here on the graph is complete; streams only say where each operator runs.
+  if (options.multi_stream || options.single_stream) {
+    compiled.diagnostics = assign_streams(graph, options.single_stream);
+  } else {
+    idle_streams(graph);
+  }
+
+  // Events before buffers and cores: both depend on what can run at the same moment.
+  compiled.schedule = place_events(graph, &compiled.events);
+  plan_buffers(graph, compiled.schedule);
+  share_cores(graph, compiled.schedule, options.cores);
+  if (options.verify) require_legal(verify::check_schedule(graph, compiled.schedule));
+
+  // The way out at run time, when the facts of one call differ from those of capture.
+  compiled.serial = serial_schedule(graph);
+  plan_buffers(graph, compiled.serial);
+  if (options.verify) require_legal(verify::check_schedule(graph, compiled.serial));
+  return compiled;
+}
+
+}  // namespace anabranch::passes

@@ -1,0 +1,191 @@
+// Runs every file under tests/passes/<pass>/ through the pass that its folder names:
+//
+//   # what the file shows
+//   === before
+//   <graph text>
+//   === after
+//   <what the pass makes of it, or its error for files named *_invalid.txt>
+//
+// Some passes take more: `=== schedule` (verify), `=== options` with words such as `cores 4` or
+// `single_stream`. ANABRANCH_UPDATE_GOLDEN=1 in the environment rewrites the `after` sections.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "anabranch/ir/text.h"
+#include "anabranch/passes/pipeline.h"
+#include "anabranch/schedule/text.h"
+#include "anabranch/verify/verify.h"
+
+namespace anabranch {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Golden {
+  std::string comment;
+  std::map<std::string, std::string> sections;
+  std::vector<std::string> order;
+
+  bool has_option(const std::string& word) const {
+    auto found = sections.find("options");
+    return found != sections.end() && found->second.find(word) != std::string::npos;
+  }
+  int cores() const {
+    auto found = sections.find("options");
+    if (found == sections.end()) return 2;
+    size_t at = found->second.find("cores ");
+    return at == std::string::npos ? 2 : std::atoi(found->second.c_str() + at + 6);
+  }
+};
+
+Golden read(const fs::path& path) {
+  std::ifstream file(path);
+  Golden golden;
+  std::string* section = &golden.comment;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("=== ")) {
+      golden.order.push_back(line.substr(4));
+      section = &golden.sections[line.substr(4)];
+    } else {
+      *section += line + "\n";
+    }
+  }
+  return golden;
+}
+
+void write(const fs::path& path, Golden golden, const std::string& after) {
+  if (!golden.sections.contains("after")) golden.order.push_back("after");
+  golden.sections["after"] = after;
+  std::ofstream file(path);
+  file << golden.comment;
+  for (const std::string& name : golden.order) file << "=== " << name << "\n" << golden.sections[name];
+}
+
+std::string print(const std::vector<Diagnostic>& findings) {
+  std::string text;
+  for (const Diagnostic& finding : findings) text += to_string(finding) + "\n";
+  return text;
+}
+
+std::string print(const Graph& graph, const passes::EventReport& report) {
+  std::string text;
+  auto add = [&](const char* what, const std::vector<passes::CrossEdge>& edges) {
+    for (const passes::CrossEdge& edge : edges) {
+      text += fmt::format("{} {} -> {}: {}\n", what, graph.node(edge.from).name, graph.node(edge.to).name,
+                          edge.why);
+    }
+  };
+  add("placed", report.placed);
+  add("redundant", report.redundant);
+  return text;
+}
+
+using Pass = std::function<std::string(const Golden&, Graph)>;
+
+std::string run_pipeline(const Golden& golden, Graph graph) {
+  passes::PipelineOptions options;
+  options.cores = golden.cores();
+  options.single_stream = golden.has_option("single_stream");
+  options.multi_stream = !golden.has_option("idle_streams");
+  passes::Compiled compiled = passes::compile(std::move(graph), options);
+  return "--- original\n" + print_graph(compiled.original) + "--- optimized\n" +
+         print_graph(compiled.graph) + "--- schedule\n" +
+         print_schedule(compiled.graph, compiled.schedule) + "--- events\n" +
+         print(compiled.graph, compiled.events) + print(compiled.diagnostics);
+}
+
+const std::map<std::string, Pass>& all_passes() {
+  static const std::map<std::string, Pass> table{
+      {"waits",
+       [](const Golden&, Graph graph) {
+         passes::resolve_waits(graph);
+         return print_graph(graph);
+       }},
+      {"effect_order",
+       [](const Golden&, Graph graph) {
+         passes::order_effects(graph);
+         return print_graph(graph);
+       }},
+      {"streams",
+       [](const Golden& golden, Graph graph) {
+         auto warnings = passes::assign_streams(graph, golden.has_option("single_stream"));
+         return print_graph(graph) + print(warnings);
+       }},
+      {"events",
+       [](const Golden&, Graph graph) {
+         passes::EventReport report;
+         Schedule schedule = passes::place_events(graph, &report);
+         return print_schedule(graph, schedule) + print(graph, report);
+       }},
+      {"buffers",
+       [](const Golden&, Graph graph) {
+         Schedule schedule = passes::place_events(graph, nullptr);
+         passes::plan_buffers(graph, schedule);
+         return print_schedule(graph, schedule);
+       }},
+      {"cores",
+       [](const Golden& golden, Graph graph) {
+         Schedule schedule = passes::place_events(graph, nullptr);
+         passes::share_cores(graph, schedule, golden.cores());
+         return print_schedule(graph, schedule);
+       }},
+      {"verify",
+       [](const Golden& golden, Graph graph) {
+         Schedule schedule = parse_schedule(graph, golden.sections.at("schedule"));
+         return print(verify::check_schedule(graph, schedule));
+       }},
+      {"verify_graph", [](const Golden&, Graph graph) { return print(verify::check_graph(graph)); }},
+      {"pipeline", run_pipeline},
+  };
+  return table;
+}
+
+std::string run(const std::string& pass, const Golden& golden) {
+  try {
+    return all_passes().at(pass)(golden, parse_graph(golden.sections.at("before")));
+  } catch (const Error& error) {
+    return std::string(error.what()) + "\n";
+  }
+}
+
+std::vector<fs::path> find_files() {
+  std::vector<fs::path> files;
+  for (const auto& [pass, _] : all_passes()) {
+    fs::path folder = fs::path(ANABRANCH_SOURCE_DIR) / "tests/passes" / pass;
+    for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+class GoldenFile : public testing::TestWithParam<fs::path> {};
+
+TEST_P(GoldenFile, BeforeGivesAfter) {
+  const fs::path& path = GetParam();
+  Golden golden = read(path);
+  ASSERT_TRUE(golden.sections.contains("before")) << path;
+  EXPECT_TRUE(golden.comment.starts_with("# ")) << path << " must say what it shows";
+  std::string after = run(path.parent_path().filename(), golden);
+  bool refused = after.find("error[") != std::string::npos;
+  EXPECT_EQ(refused, path.stem().string().ends_with("_invalid")) << after;
+  if (std::getenv("ANABRANCH_UPDATE_GOLDEN")) return write(path, golden, after);
+  ASSERT_TRUE(golden.sections.contains("after")) << path;
+  EXPECT_EQ(after, golden.sections.at("after")) << path;
+}
+
+INSTANTIATE_TEST_SUITE_P(Passes, GoldenFile, testing::ValuesIn(find_files()), [](const testing::TestParamInfo<fs::path>& file) {
+  std::string name = file.param.parent_path().filename().string() + "_" + file.param.stem().string();
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace anabranch
