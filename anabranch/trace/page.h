@@ -1,0 +1,11 @@
+// The page of html(), as it stands in timeline.html.
+#pragma once
+
+#include <string_view>
+
+namespace anabranch::trace {
+
+/// Has the placeholders {{title}} (HTML text) and {{data}} (JSON that contains no '<').
+extern const std::string_view kTimelinePage;
+
+}  // namespace anabranch::trace
