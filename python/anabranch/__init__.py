@@ -32,14 +32,14 @@ __all__ = [*_HOMES, *_MODULES]
 
 
 def __getattr__(name):
-    if name in _HOMES:
-        value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    elif name in _MODULES:
-        value = importlib.import_module(f"{__name__}.{name}")
-    else:
+    if name not in _HOMES and name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    # All at once: Dynamo reads the names of a module without calling its __getattr__.
+    for public, home in _HOMES.items():
+        globals()[public] = getattr(importlib.import_module(f"{__name__}.{home}"), public)
+    for module in _MODULES:
+        globals()[module] = importlib.import_module(f"{__name__}.{module}")
+    return globals()[name]
 
 
 def __dir__():

@@ -45,7 +45,10 @@ def print_size(value):
     if isinstance(value, sympy.Symbol):
         return str(value)
     kind = type(value).__name__
-    arguments = [print_size(item) for item in getattr(value, "args", ())]
+    items = getattr(value, "args", ())
+    if isinstance(value, (sympy.Add, sympy.Mul)) or kind in ("Min", "Max"):
+        items = sorted(items, key=lambda item: (item.is_number, str(item)))  # `s0*2`, always
+    arguments = [print_size(item) for item in items]
     if isinstance(value, sympy.Add):
         return _fold(arguments, "+")
     if isinstance(value, sympy.Mul):

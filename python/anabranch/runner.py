@@ -30,6 +30,7 @@ def _prepare_environment(threads):
     package_parent = os.path.dirname(os.path.dirname(os.path.abspath(aliases.__file__)))
     paths = [aliases.SHIMS, package_parent, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path for path in paths if path))
+    sys.path.append(aliases.SHIMS)  # names the backend when the package is not installed
 
 
 def _install_names():
