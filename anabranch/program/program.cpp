@@ -39,6 +39,10 @@ Program::Program(Graph captured, const passes::PipelineOptions& options, KernelS
 
 Program::~Program() = default;
 
+// Here, because a Context is known only here.
+Program::Plan::Plan(std::unique_ptr<Executor> made) : executor(std::move(made)) {}
+Program::Plan::~Plan() = default;
+
 void Program::run(const Exchange& bind, const Exchange& collect, Observer* observer) {
   run_on(device_->inside_call() ? serial_ : parallel_, bind, collect, observer);
 }

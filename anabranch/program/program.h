@@ -60,7 +60,8 @@ class Program {
   struct Context;  // what one running call owns
   /// One of the two schedules, and the contexts that wait for a call.
   struct Plan {
-    explicit Plan(std::unique_ptr<Executor> made) : executor(std::move(made)) {}
+    explicit Plan(std::unique_ptr<Executor> made);
+    ~Plan();
     std::unique_ptr<Executor> executor;
     std::mutex mutex;
     std::vector<std::unique_ptr<Context>> idle;
