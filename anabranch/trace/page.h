@@ -1,4 +1,4 @@
-// The page of html(), as it stands in timeline.html.
+// The page of html(): timeline.html with the style and the scripts of page/ in it.
 #pragma once
 
 #include <string_view>
