@@ -131,7 +131,7 @@ def test_outputs_are_ordinary_tensors():
 
 
 @pytest.mark.parametrize("statement, words", [
-    ("%y = aten.no_such.default(%a)", ["aten::no_such", "%y".strip("%")]),
+    ("%y = aten.no_such.default(%a)", ["aten::no_such"]),
     ("%y = nodots(%a)", ["namespace"]),
     ("%y = aten.add.Tensor(%a)", ["argument other", "missing", "schema: aten::add.Tensor"]),
     ("%y = aten.add.Tensor(%a, %a, %a)", ["number 2", "by name"]),
@@ -172,7 +172,6 @@ def test_control_operators_and_data_dependent_results_are_refused_with_a_way_out
     (A.double(), "f64[3,4]"),
     (A.t(), "f32[4,3](1,4)"),
     (torch.zeros(4, 3).t(), "f32[3,4](1,3)"),
-    (A.to("meta"), "on meta"),
 ])
 def test_inputs_must_be_of_the_captured_type(tensor, words):
     made = program("""
@@ -180,10 +179,9 @@ def test_inputs_must_be_of_the_captured_type(tensor, words):
         %y = aten.neg.default(%a) : f32[3,4] @b1
         return %y
         """)
-    if tensor.device.type == "cpu":
-        with pytest.raises(RuntimeError) as error:
-            made.run([tensor], [])
-        assert words in str(error.value) and "captured as f32[3,4](4,1)" in str(error.value)
+    with pytest.raises(RuntimeError) as error:
+        made.run([tensor], [])
+    assert words in str(error.value) and "captured as f32[3,4](4,1)" in str(error.value)
     with pytest.raises(RuntimeError, match="takes 1 tensors, 2 were given"):
         made.run([A, A], [])
     with pytest.raises(RuntimeError, match="takes 0 integers, 1 were given"):
@@ -273,7 +271,7 @@ def test_python_goes_on_during_a_call():
     finally:
         sys.setswitchinterval(interval)
         library.operators().set_adversary(-1)
-    assert steps > 1 and same(result[0], expected(x))
+    assert steps > 10 and same(result[0], expected(x))
 
 
 SEED_EXAMPLE = f"""
