@@ -123,11 +123,15 @@ function drawSpans(stream, row, box) {
       drawBar(i, fill, Math.max(left, GUTTER - 8), Math.min(right, width + 8), box);
     } else {
       const match = matching(i);
-      if (run && (left - run.right > 1 || match !== run.match)) flush();
+      // What a search found stays visible: within a pixel it wins over its neighbours.
+      if (run && (left - run.right > 1 || (match !== run.match && run.right - run.left > 1.5))) {
+        flush();
+      }
       if (!run) run = {left, right, covered: 0, count: 0, match};
       run.right = Math.max(run.right, right, left + 1);
       run.covered += right - left;
       run.count++;
+      run.match ||= match;
       run.last = k;
       continue;
     }

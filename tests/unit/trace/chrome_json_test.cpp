@@ -194,6 +194,7 @@ TEST(ReadChromeJson, NotJson) {
   std::string whole = chrome_json(two_streams());
   EXPECT_THAT(failure(whole.substr(0, whole.size() - 4)), HasSubstr("it ends too early"));
   EXPECT_THAT(failure("{\"a\": 1e999}"), HasSubstr("not-json"));
+  EXPECT_THAT(failure(std::string(1'000'000, '[')), HasSubstr("it ends too early"));
 }
 
 TEST(ReadChromeJson, ForeignFiles) {
