@@ -9,6 +9,7 @@ import itertools
 import os
 
 import torch
+import torch._inductor.config
 from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
 
 from anabranch import dumps, log
@@ -82,16 +83,18 @@ def compile_graph(graph_module, example_inputs, config, decompositions=None):
     compiler = functools.partial(compile_aten, config=config)
     training = torch.is_grad_enabled() and any(
         isinstance(item, torch.Tensor) and item.requires_grad for item in example_inputs)
-    return aot_module_simplified(
-        graph_module,
-        example_inputs,
-        fw_compiler=compiler,
-        bw_compiler=compiler,
-        inference_compiler=compiler,
-        decompositions=decompositions,
-        keep_inference_input_mutations=True,
-        disable_functionalization=not training,
-    )
+    # Otherwise AOTAutograd takes random operators for pure and drops unused ones, which eager draws.
+    with torch._inductor.config.patch(fallback_random=True):
+        return aot_module_simplified(
+            graph_module,
+            example_inputs,
+            fw_compiler=compiler,
+            bw_compiler=compiler,
+            inference_compiler=compiler,
+            decompositions=decompositions,
+            keep_inference_input_mutations=True,
+            disable_functionalization=not training,
+        )
 
 
 def compile_aten(graph_module, example_inputs, config):

@@ -187,7 +187,7 @@ def drop_dead_code(graph_module):
     graph = graph_module.graph
     changed = True
     while changed:
-        changed = graph.eliminate_dead_code()
+        changed = graph.eliminate_dead_code(_is_impure)
         alive = {node.meta["custom"][WAIT] for node in graph.nodes if is_wait(node)}
         for node in reversed(list(graph.nodes)):
             if node.target is markers.wait_dep and node.args[1] not in alive:
@@ -200,6 +200,11 @@ def drop_dead_code(graph_module):
                 graph.erase_node(node)  # holds by the guards, and would cost a launch
                 changed = True
     graph_module.recompile()
+
+
+def _is_impure(node):
+    # Inside a compilation torch takes random operators for pure, but an unused one still draws.
+    return node.is_impure(impure_random=True)
 
 
 def is_wait(node):

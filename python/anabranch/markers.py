@@ -25,8 +25,11 @@ for _name, _schema in _SCHEMAS.items():
     _library.impl(_name, lambda *arguments: None, "CompositeExplicitAutograd")
     torch.fx.node.has_side_effect(getattr(torch.ops.ab, _name).default)
 
-_library.define("record_mark() -> Tensor")
-_library.impl("record_mark", lambda: torch.empty(0), "CompositeExplicitAutograd")
+# Fake tensors give every operator that makes a tensor from nothing a device.
+_library.define("record_mark(*, Device? device=None) -> Tensor")
+_library.impl(
+    "record_mark", lambda device=None: torch.empty(0, device=device), "CompositeExplicitAutograd"
+)
 torch.fx.node.has_side_effect(torch.ops.ab.record_mark.default)
 
 scope_enter = torch.ops.ab.scope_enter.default
