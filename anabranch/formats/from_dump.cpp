@@ -130,7 +130,7 @@ class DumpEdges {
     }
     text += fmt::format(" → '{}'", dump.ops[path[i]].name);
   }
-  throw Error("cycle", "the operators wait for each other in a circle: " + text,
+  throw Error("cycle", "data and waits run in a circle: " + text,
               "drop one of these inputs; loops must be control operators with bodies");
 }
 
@@ -410,16 +410,16 @@ class GraphBuilder {
     TensorType type;
     type.buffer = BufferId(graph_.buffer_count);
     type.dtype = DType::U8;
-    type.sizes = {unknown_size()};
-    if (index < op.output_descs.size()) {
+    bool ranked = index < op.output_descs.size();
+    if (ranked) {
       const DumpTensor& tensor = op.output_descs[index];
       if (auto dtype = from_ge_dtype(tensor.dtype)) type.dtype = *dtype;
-      bool ranked = std::find(tensor.shape.begin(), tensor.shape.end(), -2) == tensor.shape.end();
-      if (ranked) type.sizes.clear();
+      ranked = std::find(tensor.shape.begin(), tensor.shape.end(), -2) == tensor.shape.end();
       for (int64_t size : tensor.shape) {
         if (ranked) type.sizes.push_back(size < 0 ? unknown_size() : Expr(size));
       }
     }
+    if (!ranked) type.sizes = {unknown_size()};
     type.strides = contiguous_strides(type.sizes);
     return type;
   }
