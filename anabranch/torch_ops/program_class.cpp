@@ -1,0 +1,164 @@
+#include "anabranch/torch_ops/program_class.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "anabranch/formats/formats.h"
+#include "anabranch/ir/text.h"
+#include "anabranch/runtime/adversary.h"
+#include "anabranch/runtime/recorder.h"
+#include "anabranch/schedule/text.h"
+#include "anabranch/torch_ops/errors.h"
+#include "anabranch/torch_ops/session.h"
+
+namespace anabranch::torch_ops {
+namespace {
+
+struct Options {
+  std::string name;
+  passes::PipelineOptions pipeline;
+  size_t max_workers = 0;
+  bool pin = false;
+};
+
+Options parse_options(const std::string& text) {
+  Options options;
+  int threads = 0;
+  try {
+    nlohmann::json json = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text);
+    for (const auto& [key, value] : json.items()) {
+      if (value.is_null()) continue;
+      if (key == "name") value.get_to(options.name);
+      else if (key == "single_stream") value.get_to(options.pipeline.single_stream);
+      else if (key == "multi_stream") value.get_to(options.pipeline.multi_stream);
+      else if (key == "verify") value.get_to(options.pipeline.verify);
+      else if (key == "threads") value.get_to(threads);
+      else if (key == "max_workers") value.get_to(options.max_workers);
+      else if (key == "pin") value.get_to(options.pin);
+      else
+        throw Error("unknown-option", fmt::format("unknown option \"{}\"", key),
+                    "one of name, single_stream, multi_stream, threads, verify, max_workers, pin");
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("bad-options", fmt::format("the options are not what is expected: {}", error.what()),
+                "a JSON object with the keys of Program's documentation");
+  }
+  options.pipeline.cores = threads > 0 ? threads : at::get_num_threads();
+  return options;
+}
+
+}  // namespace
+
+ProgramClass::ProgramClass(const std::string& graph_text, const std::string& options_json,
+                           std::vector<at::Tensor> constants) {
+  Options options = parse_options(options_json);
+  Graph captured = parse_graph(graph_text);
+  if (!options.name.empty()) captured.name = options.name;
+  torch_backend::AtenKernels kernels(std::move(constants));
+  device_ = shared_device(options.max_workers, options.pin);
+  program_ = std::make_unique<Program>(std::move(captured), options.pipeline, kernels, device_);
+  plan_ = kernels.plan();
+}
+
+torch_backend::CallOutputs ProgramClass::run(std::vector<at::Tensor> tensors, std::vector<int64_t> integers) {
+  last_error_context().clear();
+  torch_backend::CallInputs inputs =
+      torch_backend::prepare_inputs(*plan_, std::move(tensors), std::move(integers));
+  if (inputs.overlapping) {
+    note(overlap_noted_, {Severity::Warning, "overlapping-inputs",
+                          "an input that the graph writes shares memory with another input: such calls "
+                          "run on one stream in program order",
+                          "pass tensors that do not overlap, or clone one of them", {}});
+  }
+  if (inputs.watched) {
+    note(watch_noted_, {Severity::Warning, "watched-call",
+                        "a dispatch mode, a function transform or a tensor subclass sees this call: such "
+                        "calls run on one stream in program order, through the whole dispatcher",
+                        "", {}});
+  }
+  bool serial = inputs.overlapping || inputs.watched || device_->inside_call();
+  int number = calls_.fetch_add(1, std::memory_order_relaxed);
+  torch_backend::CallOutputs outputs;
+  auto seed = adversary_seed();
+  bool traced = TraceSession::instance().active();
+  if (!seed && !traced) {
+    call(inputs, outputs, serial, nullptr);
+    return outputs;
+  }
+  const passes::Compiled& compiled = program_->compiled();
+  const Schedule& schedule = serial ? compiled.serial : compiled.schedule;
+  // Each call of a seed has other delays; the recorder is closest to the kernels.
+  Adversary adversary(seed.value_or(0) + static_cast<uint64_t>(number) * 1000003);
+  Recorder recorder(schedule);
+  std::vector<Observer*> observers;
+  if (seed) observers.push_back(&adversary);
+  if (traced) observers.push_back(&recorder);
+  ObserverList list(std::move(observers));
+  struct Append {
+    const passes::Compiled& compiled;
+    const Schedule& schedule;
+    const Recorder& recorder;
+    bool traced;
+    int number;
+    ~Append() {
+      if (traced) TraceSession::instance().append(compiled.graph, schedule, recorder, number);
+    }
+  } append{compiled, schedule, recorder, traced, number};
+  call(inputs, outputs, serial, &list);
+  return outputs;
+}
+
+void ProgramClass::call(torch_backend::CallInputs& inputs, torch_backend::CallOutputs& outputs, bool serial,
+                        Observer* observer) {
+  auto bind = [&](CallValues& values) {
+    torch_backend::bind_inputs(inputs, static_cast<torch_backend::TorchValues&>(values));
+  };
+  auto collect = [&](CallValues& values) {
+    outputs = torch_backend::collect_outputs(static_cast<torch_backend::TorchValues&>(values));
+  };
+  try {
+    serial ? program_->run_serial(bind, collect, observer) : program_->run(bind, collect, observer);
+  } catch (const OperatorError& error) {
+    last_error_context() = " (" + error.context() + ")";
+    rethrow(error);
+  }
+}
+
+void ProgramClass::note(std::once_flag& once, Diagnostic diagnostic) {
+  std::call_once(once, [&] {
+    std::lock_guard lock(notes_mutex_);
+    notes_.push_back(to_string(diagnostic));
+  });
+}
+
+const Graph& ProgramClass::graph(const std::string& which) const {
+  if (which == "original") return program_->compiled().original;
+  if (which == "optimized") return program_->compiled().graph;
+  throw Error("unknown-name", fmt::format("no graph is called \"{}\"", which), "original or optimized");
+}
+
+std::string ProgramClass::dump(const std::string& which, const std::string& kind) const {
+  formats::DumpGraph dumped = formats::to_dump(graph(which));
+  if (kind == "pbtxt") return formats::write_torchair_pbtxt(dumped);
+  if (kind == "txt") return formats::write_ge_text(dumped);
+  throw Error("unknown-name", fmt::format("no dump is of kind \"{}\"", kind), "pbtxt or txt");
+}
+
+std::string ProgramClass::text(const std::string& which) const {
+  const passes::Compiled& compiled = program_->compiled();
+  if (which == "schedule") return print_schedule(compiled.graph, compiled.schedule);
+  if (which == "serial") return print_schedule(compiled.graph, compiled.serial);
+  return print_graph(graph(which));
+}
+
+std::vector<std::string> ProgramClass::diagnostics() const {
+  std::vector<std::string> texts;
+  for (const Diagnostic& diagnostic : program_->compiled().diagnostics) texts.push_back(to_string(diagnostic));
+  std::lock_guard lock(notes_mutex_);
+  texts.insert(texts.end(), notes_.begin(), notes_.end());
+  return texts;
+}
+
+}  // namespace anabranch::torch_ops

@@ -1,0 +1,52 @@
+// torch.classes.anabranch.Program: graph text and constants in, a thread-safe callable out.
+#pragma once
+
+#include <torch/custom_class.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "anabranch/backends/torch/exchange.h"
+#include "anabranch/backends/torch/kernels.h"
+#include "anabranch/program/program.h"
+
+namespace anabranch::torch_ops {
+
+/// Every method may be called from many threads at once. Neither construction nor a call holds the
+/// GIL (torch::class_ releases it).
+class ProgramClass : public torch::CustomClassHolder {
+ public:
+  /// Options (a JSON object): name, single_stream, multi_stream, threads, verify, max_workers, pin.
+  /// Throws Error with all findings.
+  ProgramClass(const std::string& graph_text, const std::string& options, std::vector<at::Tensor> constants);
+
+  /// One call. Throws what the failing operator throws, with its place added (errors.h).
+  torch_backend::CallOutputs run(std::vector<at::Tensor> tensors, std::vector<int64_t> integers);
+
+  /// "original" or "optimized" as "pbtxt" or "txt".
+  std::string dump(const std::string& which, const std::string& kind) const;
+  /// "original", "optimized": the graph; "schedule", "serial": the command lists.
+  std::string text(const std::string& which) const;
+  std::string report() const { return program_->report(); }
+  /// Warnings of compilation, then what calls so far had to say, each once.
+  std::vector<std::string> diagnostics() const;
+
+ private:
+  const Graph& graph(const std::string& which) const;
+  void call(torch_backend::CallInputs& inputs, torch_backend::CallOutputs& outputs, bool serial,
+            Observer* observer);
+  void note(std::once_flag& once, Diagnostic diagnostic);
+
+  std::shared_ptr<const torch_backend::ValuePlan> plan_;
+  std::shared_ptr<Device> device_;
+  std::unique_ptr<Program> program_;
+  std::atomic<int> calls_{0};
+  std::once_flag overlap_noted_, watch_noted_;
+  mutable std::mutex notes_mutex_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace anabranch::torch_ops
