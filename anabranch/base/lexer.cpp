@@ -51,6 +51,10 @@ bool is_plain_name(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), continues_word);
 }
 
+bool is_word(std::string_view text) {
+  return is_plain_name(text) && starts_word(text[0]) && text != "inf" && text != "nan";
+}
+
 Lexer::Lexer(std::string_view text, std::string what) : text_(text), what_(std::move(what)) {
   advance();
 }

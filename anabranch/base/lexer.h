@@ -12,6 +12,8 @@ namespace anabranch {
 std::string quote(std::string_view text);
 /// True if `name` can follow % or ^ without quotes.
 bool is_plain_name(std::string_view name);
+/// True if `text` reads back as one Word.
+bool is_word(std::string_view text);
 
 enum class TokenKind { End, Word, String, Integer, Real, Value, Node, Punctuation };
 

@@ -78,16 +78,17 @@ class GraphPrinter {
       case NodeKind::WaitDependency: return name + "wait_dependency" + wait_number(node);
       case NodeKind::Operator: break;
     }
-    return name + operator_name(node.op);
+    // Words that the parser takes for other kinds are quoted.
+    bool reserved = node.op == "input" || node.op == "constant" || node.op == "size" || node.op == "view" ||
+                    node.op == "wait" || node.op == "wait_dependency";
+    return name + (reserved ? quote(node.op) : operator_name(node.op));
   }
 
   static std::string wait_number(const Node& node) {
     return node.wait_number < 0 ? "" : fmt::format(" {} ", node.wait_number);
   }
 
-  static std::string operator_name(const std::string& op) {
-    return is_plain_name(op) ? op : quote(op);
-  }
+  static std::string operator_name(const std::string& op) { return is_word(op) ? op : quote(op); }
 
   std::string clauses(const Node& node, int depth) const {
     std::string text;

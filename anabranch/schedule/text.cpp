@@ -47,8 +47,10 @@ class ScheduleParser {
       program.stream.priority = lexer_.expect_kind(TokenKind::Integer, "an integer").integer;
     }
     if (lexer_.accept_word("inner_parallel")) {
-      program.stream.inner_parallel = !lexer_.at_word("false");
-      lexer_.next();
+      program.stream.inner_parallel = lexer_.accept_word("true");
+      if (!program.stream.inner_parallel && !lexer_.accept_word("false")) {
+        lexer_.fail("inner_parallel is true or false");
+      }
     }
     lexer_.expect("{");
     while (!lexer_.at("}")) {
@@ -88,6 +90,8 @@ class ScheduleParser {
 
   EventId parse_event() {
     EventId event{parse_numbered('e')};
+    // A schedule has at most one event per operator; more would only be allocated for nothing.
+    if (event.index() > nodes_.size()) lexer_.fail("more events than operators");
     schedule_.event_count = std::max(schedule_.event_count, event.index() + 1);
     return event;
   }
@@ -107,7 +111,7 @@ class ScheduleParser {
 
   size_t parse_numbered(char letter) {
     Token token = lexer_.expect_kind(TokenKind::Word, fmt::format("{}<number>", letter));
-    size_t index = 0;
+    uint32_t index = 0;
     const char* end = token.text.data() + token.text.size();
     auto result = std::from_chars(token.text.data() + 1, end, index);
     if (token.text[0] != letter || result.ec != std::errc() || result.ptr != end) {
