@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_set>
 
 #include "anabranch/verify/verify.h"
@@ -80,7 +81,9 @@ class GraphChecker {
   }
 
   void check_names() {
-    std::unordered_set<std::string> nodes, values;
+    std::unordered_set<std::string_view> nodes, values;
+    nodes.reserve(graph_.nodes.size());
+    values.reserve(graph_.values.size());
     for (const Node& node : graph_.nodes) {
       if (nodes.insert(node.name).second) continue;
       report("duplicate-name", "two operators are named " + node.name, "give each operator its own name",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -87,16 +88,19 @@ class HazardChecker {
     std::vector<std::vector<NodeId>> behind(graph_.nodes.size());  // of views and sizes
     std::unordered_map<std::string, NodeId> symbols;               // by whom they are made
     std::vector<std::string> names;
+    std::vector<NodeId> sources;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       NodeId id(i);
       const Node& node = graph_.nodes[i];
-      std::set<NodeId> sources;
+      sources.clear();
       auto add_symbols = [&](const Expr& expr) {
         names.clear();
         if (!expr.is_constant()) expr.collect_symbols(names);
         for (const std::string& name : names) {
           auto maker = symbols.find(name);
-          if (maker != symbols.end() && graph_.node(maker->second).launches()) sources.insert(maker->second);
+          if (maker != symbols.end() && graph_.node(maker->second).launches()) {
+            sources.push_back(maker->second);
+          }
         }
       };
       auto define_symbols = [&](const Expr& expr) {
@@ -107,8 +111,8 @@ class HazardChecker {
       for (const Operand& operand : node.operands) {
         for_each_value(operand.value, [&](ValueId value) {
           NodeId producer = graph_.value(value).producer;
-          if (graph_.node(producer).launches()) sources.insert(producer);
-          sources.insert(behind[producer.index()].begin(), behind[producer.index()].end());
+          if (graph_.node(producer).launches()) sources.push_back(producer);
+          sources.insert(sources.end(), behind[producer.index()].begin(), behind[producer.index()].end());
         });
         for_each_expr(operand.value, add_symbols);
       }
@@ -117,9 +121,11 @@ class HazardChecker {
         for_each_expr(type, add_symbols);
         if (node.launches() || node.kind == NodeKind::Input) for_each_expr(type, define_symbols);
       }
-      sources.erase(id);
+      std::erase(sources, id);
       if (!node.launches()) {
-        behind[i].assign(sources.begin(), sources.end());
+        std::sort(sources.begin(), sources.end());
+        sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+        behind[i] = sources;
         continue;
       }
       for (NodeId source : sources) {
