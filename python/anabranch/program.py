@@ -2,6 +2,9 @@
 
 import json
 
+import torch
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode_temporarily
+
 from anabranch import library
 from anabranch.errors import CompileError
 from anabranch.log import logger
@@ -38,11 +41,22 @@ class Program:
                     else arguments[position].size(dimension)
                     for position, dimension in graph.integers]
         try:
-            tensors, integers = self.compiled.run(tensors, integers)
+            tensors, integers = self._run(tensors, integers)
         except Exception as problem:
             self._add_place(problem)
             raise
         return self._assemble(iter(tensors), iter(integers))
+
+    def _run(self, tensors, integers):
+        # A dispatch mode must see every operator, which only the calling thread can offer. But the
+        # modes of torch.compile itself (AOTAutograd checks custom operators at the first call) do not
+        # look at what a compiled graph does inside.
+        if torch._C._len_torch_dispatch_stack() and not self.graph_text.custom_operators:
+            top = _get_current_dispatch_mode_stack()[-1]
+            if type(top).ignore_compile_internals():
+                with _pop_mode_temporarily():
+                    return self._run(tensors, integers)
+        return self.compiled.run(tensors, integers)
 
     def _assemble(self, tensors, integers):
         sources = {"tensor": lambda _: next(tensors), "int": lambda _: next(integers),

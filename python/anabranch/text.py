@@ -8,6 +8,7 @@ import operator
 from dataclasses import dataclass, field
 
 import torch
+from torch._library.utils import is_builtin
 
 from anabranch import facts, markers
 from anabranch.errors import compile_error
@@ -39,6 +40,7 @@ class GraphText:
     outputs: list = field(default_factory=list)
     dynamic: bool = False
     labels: list = field(default_factory=list)
+    custom_operators: bool = False  # some operator comes from outside torch
 
 
 def write_graph(graph_module, name):
@@ -199,6 +201,7 @@ class _Writer:
         written = facts.written_nodes(node)
         effects = facts.effects(node)
         head = str(node.target)
+        self.result.custom_operators |= not is_builtin(node.target)
         duplicate = None
         if is_wait(node) and node.meta["custom"][WAIT] in self.alive:
             number = node.meta["custom"][WAIT]
