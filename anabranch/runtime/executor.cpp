@@ -56,7 +56,7 @@ void Executor::plan_steps() {
   lanes_.push_back(0);
   steps_.emplace_back();
   bool exclusive = false;
-  for (const CommandPlace& place : lane_order(graph_, schedule_)) {
+  for (const OrderedCommand& place : lane_order(graph_, schedule_)) {
     size_t lane = lane_of_stream_[place.stream.index()];
     size_t position = static_cast<size_t>(std::find(lanes_.begin(), lanes_.end(), lane) - lanes_.begin());
     if (position == lanes_.size()) {

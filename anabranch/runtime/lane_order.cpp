@@ -49,8 +49,8 @@ class Walk {
     }
   }
 
-  std::vector<CommandPlace> run() {
-    std::vector<CommandPlace> order;
+  std::vector<OrderedCommand> run() {
+    std::vector<OrderedCommand> order;
     order.reserve(total_);
     while (!ready_.empty()) {
       size_t stream = std::get<1>(ready_.top());
@@ -105,7 +105,7 @@ class Walk {
 
 }  // namespace
 
-std::vector<CommandPlace> lane_order(const Graph& graph, const Schedule& schedule) {
+std::vector<OrderedCommand> lane_order(const Graph& graph, const Schedule& schedule) {
   return Walk(graph, schedule).run();
 }
 

@@ -8,16 +8,16 @@
 
 namespace anabranch {
 
-struct CommandPlace {
+struct OrderedCommand {
   StreamId stream;
   uint32_t index = 0;  // into the stream's commands
-  bool operator==(const CommandPlace&) const = default;
+  bool operator==(const OrderedCommand&) const = default;
 };
 
 /// Lanes that walk their streams' parts of this order cannot block each other, whichever streams
 /// share a lane: the first command that has not been walked never waits. Of the possible orders it
 /// is the one nearest to program order, records as early and waits as late as they can be.
 /// Throws Error ("deadlock") that names the streams that wait for each other.
-std::vector<CommandPlace> lane_order(const Graph& graph, const Schedule& schedule);
+std::vector<OrderedCommand> lane_order(const Graph& graph, const Schedule& schedule);
 
 }  // namespace anabranch

@@ -23,7 +23,6 @@ ReferenceKernels with_check() {
 }
 
 TEST_P(Errors, TheOriginalExceptionReachesTheCaller) {
-  Graph graph = graph_of(kThrowing);
   Harness harness(device_, kThrowing,
                   "stream 0 \"\" { wait e0; launch ^y; launch ^z }\n"
                   "stream 1 \"1\" { launch ^check; record e0 }",
