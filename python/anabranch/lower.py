@@ -119,6 +119,8 @@ class _Lowering:
             node.meta["stack_trace"] = before.stack_trace
             self._mark(node, self.stack[-1])
         alias.meta["custom"][WAIT] = number
+        if "val" in subject.meta:  # an ATen graph: the alias is a window on the same memory
+            alias.meta["val"] = subject.meta["val"]
         return alias
 
     def _scope_enter(self, node):

@@ -225,13 +225,13 @@ def test_control_flow_is_refused_by_name():
     assert "cond" in refused(f, X, match="control-flow")
 
 
-def test_sizes_that_the_data_decides_are_refused(monkeypatch):
-    monkeypatch.setattr(torch._dynamo.config, "capture_dynamic_output_shape_ops", True)
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+def test_sizes_that_the_data_decides_are_refused():
     assert "aten.nonzero.default" in refused(lambda x: x.nonzero() + 1, X, match="data decides")
 
 
-def test_numbers_read_back_are_refused(monkeypatch):
-    monkeypatch.setattr(torch._dynamo.config, "capture_scalar_outputs", True)
+@torch._dynamo.config.patch(capture_scalar_outputs=True)
+def test_numbers_read_back_are_refused():
     refused(lambda x: torch.full((2,), x.long().sum().item()), X, match="read back")
 
 
