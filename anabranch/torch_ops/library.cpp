@@ -21,7 +21,8 @@ TORCH_LIBRARY(anabranch, m) {
            [](const c10::intrusive_ptr<ProgramClass>&) { return last_error_context(); });
   m.def("trace_begin() -> ()", [] { TraceSession::instance().begin(); });
   m.def("trace_end() -> ()", [] { TraceSession::instance().end(); });
-  m.def("trace_json() -> str", [] { return trace::chrome_json(TraceSession::instance().timeline()); });
+  m.def("trace_json() -> str",
+        [] { return trace::chrome_json(TraceSession::instance().timeline()); });
   m.def("trace_html() -> str", [] { return trace::html(TraceSession::instance().timeline()); });
   m.def("set_adversary(int seed) -> ()", [](int64_t seed) { set_adversary(seed); });
   m.def("worker_count() -> int",

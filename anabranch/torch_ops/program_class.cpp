@@ -23,26 +23,35 @@ struct Options {
   bool pin = false;
 };
 
+/// Moves an option, if it is given, from the object to where it is kept.
+template <class T>
+void take(nlohmann::json& object, const char* key, T& target) {
+  auto found = object.find(key);
+  if (found == object.end()) return;
+  if (!found->is_null()) found->get_to(target);
+  object.erase(found);
+}
+
 Options parse_options(const std::string& text) {
   Options options;
   int threads = 0;
   try {
-    nlohmann::json json = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text);
-    for (const auto& [key, value] : json.items()) {
-      if (value.is_null()) continue;
-      if (key == "name") value.get_to(options.name);
-      else if (key == "single_stream") value.get_to(options.pipeline.single_stream);
-      else if (key == "multi_stream") value.get_to(options.pipeline.multi_stream);
-      else if (key == "verify") value.get_to(options.pipeline.verify);
-      else if (key == "threads") value.get_to(threads);
-      else if (key == "max_workers") value.get_to(options.max_workers);
-      else if (key == "pin") value.get_to(options.pin);
-      else
-        throw Error("unknown-option", fmt::format("unknown option \"{}\"", key),
-                    "one of name, single_stream, multi_stream, threads, verify, max_workers, pin");
+    nlohmann::json object = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text);
+    take(object, "name", options.name);
+    take(object, "single_stream", options.pipeline.single_stream);
+    take(object, "multi_stream", options.pipeline.multi_stream);
+    take(object, "threads", threads);
+    take(object, "verify", options.pipeline.verify);
+    take(object, "max_workers", options.max_workers);
+    take(object, "pin", options.pin);
+    if (!object.empty()) {
+      throw Error("unknown-option",
+                  fmt::format("unknown option \"{}\"", object.items().begin().key()),
+                  "one of name, single_stream, multi_stream, threads, verify, max_workers, pin");
     }
   } catch (const nlohmann::json::exception& error) {
-    throw Error("bad-options", fmt::format("the options are not what is expected: {}", error.what()),
+    throw Error("bad-options",
+                fmt::format("the options are not what is expected: {}", error.what()),
                 "a JSON object with the keys of Program's documentation");
   }
   options.pipeline.cores = threads > 0 ? threads : at::get_num_threads();
@@ -62,21 +71,28 @@ ProgramClass::ProgramClass(const std::string& graph_text, const std::string& opt
   plan_ = kernels.plan();
 }
 
-torch_backend::CallOutputs ProgramClass::run(std::vector<at::Tensor> tensors, std::vector<int64_t> integers) {
+torch_backend::CallOutputs ProgramClass::run(std::vector<at::Tensor> tensors,
+                                             std::vector<int64_t> integers) {
   last_error_context().clear();
   torch_backend::CallInputs inputs =
       torch_backend::prepare_inputs(*plan_, std::move(tensors), std::move(integers));
   if (inputs.overlapping) {
-    note(overlap_noted_, {Severity::Warning, "overlapping-inputs",
-                          "an input that the graph writes shares memory with another input: such calls "
-                          "run on one stream in program order",
-                          "pass tensors that do not overlap, or clone one of them", {}});
+    note(overlap_noted_,
+         {Severity::Warning,
+          "overlapping-inputs",
+          "an input that the graph writes shares memory with another input: such calls "
+          "run on one stream in program order",
+          "pass tensors that do not overlap, or clone one of them",
+          {}});
   }
   if (inputs.watched) {
-    note(watch_noted_, {Severity::Warning, "watched-call",
-                        "a dispatch mode, a function transform or a tensor subclass sees this call: such "
-                        "calls run on one stream in program order, through the whole dispatcher",
-                        "", {}});
+    note(watch_noted_,
+         {Severity::Warning,
+          "watched-call",
+          "a dispatch mode, a function transform or a tensor subclass sees this call: such "
+          "calls run on one stream in program order, through the whole dispatcher",
+          "",
+          {}});
   }
   bool serial = inputs.overlapping || inputs.watched || device_->inside_call();
   int number = calls_.fetch_add(1, std::memory_order_relaxed);
@@ -110,8 +126,8 @@ torch_backend::CallOutputs ProgramClass::run(std::vector<at::Tensor> tensors, st
   return outputs;
 }
 
-void ProgramClass::call(torch_backend::CallInputs& inputs, torch_backend::CallOutputs& outputs, bool serial,
-                        Observer* observer) {
+void ProgramClass::call(torch_backend::CallInputs& inputs, torch_backend::CallOutputs& outputs,
+                        bool serial, Observer* observer) {
   auto bind = [&](CallValues& values) {
     torch_backend::bind_inputs(inputs, static_cast<torch_backend::TorchValues&>(values));
   };
@@ -136,7 +152,8 @@ void ProgramClass::note(std::once_flag& once, Diagnostic diagnostic) {
 const Graph& ProgramClass::graph(const std::string& which) const {
   if (which == "original") return program_->compiled().original;
   if (which == "optimized") return program_->compiled().graph;
-  throw Error("unknown-name", fmt::format("no graph is called \"{}\"", which), "original or optimized");
+  throw Error("unknown-name", fmt::format("no graph is called \"{}\"", which),
+              "original or optimized");
 }
 
 std::string ProgramClass::dump(const std::string& which, const std::string& kind) const {
@@ -155,7 +172,8 @@ std::string ProgramClass::text(const std::string& which) const {
 
 std::vector<std::string> ProgramClass::diagnostics() const {
   std::vector<std::string> texts;
-  for (const Diagnostic& diagnostic : program_->compiled().diagnostics) texts.push_back(to_string(diagnostic));
+  for (const Diagnostic& diagnostic : program_->compiled().diagnostics)
+    texts.push_back(to_string(diagnostic));
   std::lock_guard lock(notes_mutex_);
   texts.insert(texts.end(), notes_.begin(), notes_.end());
   return texts;

@@ -21,7 +21,8 @@ class ProgramClass : public torch::CustomClassHolder {
  public:
   /// Options (a JSON object): name, single_stream, multi_stream, threads, verify, max_workers, pin.
   /// Throws Error with all findings.
-  ProgramClass(const std::string& graph_text, const std::string& options, std::vector<at::Tensor> constants);
+  ProgramClass(const std::string& graph_text, const std::string& options,
+               std::vector<at::Tensor> constants);
 
   /// One call. Throws what the failing operator throws, with its place added (errors.h).
   torch_backend::CallOutputs run(std::vector<at::Tensor> tensors, std::vector<int64_t> integers);

@@ -26,8 +26,8 @@ std::atomic<int64_t> adversary{-1};
 
 std::shared_ptr<CpuDevice> shared_device(size_t max_workers, bool pin) {
   // Never destroyed: workers may still be parked when the process ends.
-  static auto* device = new std::shared_ptr<CpuDevice>(std::make_shared<CpuDevice>(
-      CpuOptions{.max_workers = max_workers, .cores = 0, .pin = pin, .thread_start = start_worker}));
+  static auto* device = new std::shared_ptr<CpuDevice>(std::make_shared<CpuDevice>(CpuOptions{
+      .max_workers = max_workers, .cores = 0, .pin = pin, .thread_start = start_worker}));
   return *device;
 }
 
@@ -51,7 +51,8 @@ void TraceSession::end() {
   timeline_ = Timeline{};
 }
 
-void TraceSession::append(const Graph& graph, const Schedule& schedule, const Recorder& recorder, int call) {
+void TraceSession::append(const Graph& graph, const Schedule& schedule, const Recorder& recorder,
+                          int call) {
   std::lock_guard lock(mutex_);
   if (active_) append_call(timeline_, graph, schedule, recorder, call, origin_, type_name);
 }

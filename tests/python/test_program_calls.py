@@ -130,6 +130,34 @@ def test_outputs_are_ordinary_tensors():
     assert same(weight.grad, -A)
 
 
+VIEW = """
+    %a = input : f32[3,4] @b0
+    %v = view aten.t.default(%a) : f32[4,3](1,4) @b0
+    return %v
+    """
+
+
+def test_views_of_parameters_and_of_inference_tensors_are_as_in_eager_mode():
+    weight = torch.nn.Parameter(A.clone())
+    with torch.no_grad():
+        (view,) = run(VIEW, weight)
+    assert type(view) is torch.Tensor and not view.requires_grad
+    with torch.inference_mode():
+        made_inside = A.clone()
+        assert not run(VIEW, weight)[0].is_inference()
+        assert run(VIEW, made_inside)[0].is_inference()
+    assert run(VIEW, made_inside)[0].is_inference()
+
+
+def test_a_profiler_sees_the_operators_of_every_stream():
+    made = program(SEED_EXAMPLE.replace("256", "64"))
+    inputs = [torch.randn(64, 64).half() for _ in range(4)]
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        made.run(inputs, [])
+    names = [event.name for event in profile.events()]
+    assert names.count("aten::mm") == 2 and names.count("aten::add") == 2
+
+
 @pytest.mark.parametrize("statement, words", [
     ("%y = aten.no_such.default(%a)", ["aten::no_such"]),
     ("%y = nodots(%a)", ["namespace"]),
@@ -306,7 +334,8 @@ def test_the_seed_example_and_its_trace():
     assert same(mm, inputs[2] @ inputs[3]) and same(mm_1, mm) and same(add_1, inputs[2] + inputs[3])
     if isinstance(events, dict):
         events = events["traceEvents"]
-    spans = [event for event in events if event["ph"] == "X" and "mm" in event["name"]]
+    spans = [event for event in events if event["ph"] == "X" and event["name"] in ("mm", "mm_1")]
+    assert len(spans) == 4
     assert len({(span["pid"], span["tid"]) for span in spans}) == 2  # each on its stream's track
     assert sum(event["ph"] == "s" for event in events) == sum(event["ph"] == "f" for event in events) > 0
     assert "seed.py" in page and "mm_1" in page

@@ -12,13 +12,17 @@ namespace anabranch::torch_backend {
 namespace {
 
 [[noreturn]] void fail(const Node& node, std::string rule, std::string message, std::string fix) {
-  Diagnostic diagnostic{Severity::Error, std::move(rule),
-                        fmt::format("operator {}: {}", describe(node), message), std::move(fix), {}};
+  Diagnostic diagnostic{Severity::Error,
+                        std::move(rule),
+                        fmt::format("operator {}: {}", describe(node), message),
+                        std::move(fix),
+                        {}};
   if (node.source.known()) diagnostic.related.push_back(node.source);
   throw Error(std::move(diagnostic));
 }
 
-/// "aten.add.Tensor" → aten::add, overload "Tensor"; "mylib.op" and "mylib.op.default" have overload "".
+/// "aten.add.Tensor" → aten::add, overload "Tensor"; "mylib.op" and "mylib.op.default" have
+/// overload "".
 c10::OperatorName operator_name(const Node& node) {
   size_t first = node.op.find('.');
   if (first == std::string::npos) {
@@ -35,13 +39,15 @@ c10::OperatorName operator_name(const Node& node) {
 c10::OperatorHandle find_operator(const Graph& graph, const Node& node) {
   if (!node.bodies.empty()) {
     fail(node, "control-flow", "control operators with bodies cannot run here yet",
-         "keep the condition or the loop outside the compiled function, or compute both branches and "
+         "keep the condition or the loop outside the compiled function, or compute both branches "
+         "and "
          "select with torch.where");
   }
   for (ValueId result : node.results) {
     if (graph.value(result).host()) {
       fail(node, "data-dependent",
-           fmt::format("its result %{} is an integer that depends on data", graph.value(result).name),
+           fmt::format("its result %{} is an integer that depends on data",
+                       graph.value(result).name),
            "keep .item(), .tolist() and nonzero() outside the compiled function");
     }
   }
@@ -98,7 +104,8 @@ class BoundOperator::Binder {
       argument_ = operand.name.empty() ? fmt::format("number {}", index) : operand.name;
       if (index >= formal.size()) throw Mismatch("the schema has no such argument");
       if (given[index]) throw Mismatch("it is given twice");
-      if (operand.name.empty() && formal[index].kwarg_only()) throw Mismatch("it must be given by name");
+      if (operand.name.empty() && formal[index].kwarg_only())
+        throw Mismatch("it must be given by name");
       given[index] = &operand.value;
     }
     bound_.arguments_.resize(formal.size());
@@ -137,7 +144,9 @@ class BoundOperator::Binder {
       bool optional = element->kind() == c10::TypeKind::OptionalType;
       c10::TypePtr inner = without_optional(element);
       bool tensors = inner->kind() == c10::TypeKind::TensorType;
-      fill.kind = !tensors ? FillKind::Integers : optional ? FillKind::OptionalTensors : FillKind::Tensors;
+      fill.kind = !tensors   ? FillKind::Integers
+                  : optional ? FillKind::OptionalTensors
+                             : FillKind::Tensors;
       if (!tensors && !is_integer_type(*inner)) mismatch(argument, *type);
       if (list) {
         for (const Argument& item : *list) fill.items.push_back(make_item(item, tensors, optional));
@@ -156,7 +165,8 @@ class BoundOperator::Binder {
   }
 
   FillKind kind_of(const Argument& argument, const c10::Type& type, bool tensor) const {
-    if (type.kind() == c10::TypeKind::TensorType) return tensor ? FillKind::Tensor : FillKind::NumberTensor;
+    if (type.kind() == c10::TypeKind::TensorType)
+      return tensor ? FillKind::Tensor : FillKind::NumberTensor;
     if (!tensor) {
       if (is_integer_type(type)) return FillKind::Integer;
       if (type.kind() == c10::TypeKind::NumberType) return FillKind::Number;
@@ -188,7 +198,8 @@ class BoundOperator::Binder {
     }
     if (tensor) {
       if (optional && std::holds_alternative<None>(argument.value)) return item;
-      throw Mismatch(fmt::format("{} was given where a tensor is expected", torch_backend::describe(argument)));
+      throw Mismatch(fmt::format("{} was given where a tensor is expected",
+                                 torch_backend::describe(argument)));
     }
     if (const auto* expr = std::get_if<Expr>(&argument.value)) {
       item.integer = *expr;
@@ -213,11 +224,13 @@ class BoundOperator::Binder {
   std::string argument_ = "list";
 };
 
-BoundOperator::BoundOperator(const Graph& graph, NodeId id) : handle_(find_operator(graph, graph.node(id))) {
+BoundOperator::BoundOperator(const Graph& graph, NodeId id)
+    : handle_(find_operator(graph, graph.node(id))) {
   const Node& node = graph.node(id);
   Binder(graph, node, *this).bind();
   std::string_view op = node.op;
-  foreign_ = !op.starts_with("aten.") && !op.starts_with("prims.") && !op.starts_with("_c10d_functional.");
+  foreign_ =
+      !op.starts_with("aten.") && !op.starts_with("prims.") && !op.starts_with("_c10d_functional.");
   reshapes_operand_ = handle_.hasTag(at::Tag::inplace_view);
 }
 
@@ -229,7 +242,9 @@ void BoundOperator::push_arguments(torch::jit::Stack& stack, const OperandSource
     switch (fill.kind) {
       case FillKind::Tensor: target = source.tensor(fill.items[0].value); break;
       case FillKind::Integer: target = source.integer(fill.items[0].integer); break;
-      case FillKind::Real: target = static_cast<double>(source.integer(fill.items[0].integer)); break;
+      case FillKind::Real:
+        target = static_cast<double>(source.integer(fill.items[0].integer));
+        break;
       case FillKind::Number: target = c10::Scalar(source.integer(fill.items[0].integer)); break;
       case FillKind::NumberTensor:
         target = wrapped_number(c10::Scalar(source.integer(fill.items[0].integer)));
@@ -245,7 +260,8 @@ void BoundOperator::push_arguments(torch::jit::Stack& stack, const OperandSource
         c10::List<std::optional<at::Tensor>> list;
         list.reserve(fill.items.size());
         for (const Item& item : fill.items) {
-          list.push_back(item.value.valid() ? std::optional(source.tensor(item.value)) : std::nullopt);
+          list.push_back(item.value.valid() ? std::optional(source.tensor(item.value))
+                                            : std::nullopt);
         }
         target = std::move(list);
         break;

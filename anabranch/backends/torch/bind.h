@@ -1,5 +1,5 @@
-// An operator of the graph → an operator of torch with its arguments laid out once, so that a launch
-// copies them, fills in the values of the call, and calls.
+// An operator of the graph → an operator of torch with its arguments laid out once, so that a
+// launch copies them, fills in the values of the call, and calls.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -39,7 +39,16 @@ class BoundOperator {
   bool reshapes_operand() const { return reshapes_operand_; }
 
  private:
-  enum class FillKind : uint8_t { Tensor, Integer, Real, Number, NumberTensor, Tensors, OptionalTensors, Integers };
+  enum class FillKind : uint8_t {
+    Tensor,
+    Integer,
+    Real,
+    Number,
+    NumberTensor,
+    Tensors,
+    OptionalTensors,
+    Integers
+  };
   struct Item {
     ValueId value;  // a tensor when valid
     Expr integer;

@@ -14,13 +14,13 @@ namespace anabranch::torch_backend {
 /// State of the calling thread, taken at the start of a call. Read by all its workers.
 class CallerState {
  public:
-  /// `whole` keeps all of torch's thread-local state too, for operators implemented in Python (modes,
-  /// hooks). It is kept anyway while a profiler watches the caller.
+  /// `whole` keeps all of torch's thread-local state too, for operators implemented in Python
+  /// (modes, hooks). It is kept anyway while a profiler watches the caller.
   void capture(bool whole);
   void clear() { whole_.reset(); }
 
-  /// The setting for an operator that may use `threads` threads (0: the caller's number). Never more
-  /// than the caller's own number.
+  /// The setting for an operator that may use `threads` threads (0: the caller's number). Never
+  /// more than the caller's own number.
   ThreadSetting threads(int threads) const;
   bool on_caller_thread() const { return thread_ == std::this_thread::get_id(); }
 

@@ -32,19 +32,22 @@ SymbolTable bind_symbols(const ValuePlan& plan, const std::vector<at::Tensor>& t
 void check_input(const Value& value, const Geometry& geometry, const SymbolTable& symbols,
                  const at::Tensor& tensor, size_t position) {
   Window scratch;
-  bool fits = tensor.defined() && tensor.device().is_cpu() && tensor.scalar_type() == geometry.dtype() &&
+  bool fits = tensor.defined() && tensor.device().is_cpu() &&
+              tensor.scalar_type() == geometry.dtype() &&
               same_layout(geometry.window(symbols, scratch), tensor) &&
               tensor.is_conj() == geometry.conjugate() && tensor.is_neg() == geometry.negative();
   if (fits) return;
-  throw Error("input-mismatch",
-              fmt::format("input {} (%{}): captured as {}, given {}", position, value.name,
-                          describe(geometry, symbols), describe(tensor)),
-              "call the program with tensors of the captured type, or capture it again for this type");
+  throw Error(
+      "input-mismatch",
+      fmt::format("input {} (%{}): captured as {}, given {}", position, value.name,
+                  describe(geometry, symbols), describe(tensor)),
+      "call the program with tensors of the captured type, or capture it again for this type");
 }
 
 void check_count(size_t wanted, size_t given, const char* what) {
   if (wanted == given) return;
-  throw Error("input-count", fmt::format("the program takes {} {}, {} were given", wanted, what, given));
+  throw Error("input-count",
+              fmt::format("the program takes {} {}, {} were given", wanted, what, given));
 }
 
 /// Bytes that a tensor can touch, as addresses.
@@ -62,13 +65,15 @@ Span span_of(const at::Tensor& tensor, bool written) {
   }
   auto base = reinterpret_cast<intptr_t>(tensor.const_data_ptr());
   auto bytes = static_cast<int64_t>(tensor.itemsize());
-  return {static_cast<uintptr_t>(base + low * bytes), static_cast<uintptr_t>(base + (high + 1) * bytes), written};
+  return {static_cast<uintptr_t>(base + low * bytes),
+          static_cast<uintptr_t>(base + (high + 1) * bytes), written};
 }
 
 /// True if the inputs of one buffer lie to each other as they did when they were captured: then the
 /// graph's own byte ranges describe them.
 bool lie_as_captured(const ValuePlan& plan, const std::vector<size_t>& roots,
-                     const std::unordered_map<size_t, const at::Tensor*>& given, const SymbolTable& symbols) {
+                     const std::unordered_map<size_t, const at::Tensor*>& given,
+                     const SymbolTable& symbols) {
   const at::Tensor& first = *given.at(roots[0]);
   auto shift = [&](size_t root) {
     const at::Tensor& tensor = *given.at(root);
@@ -76,20 +81,24 @@ bool lie_as_captured(const ValuePlan& plan, const std::vector<size_t>& roots,
            plan.roots()[root].geometry.byte_offset(symbols);
   };
   return std::all_of(roots.begin(), roots.end(), [&](size_t root) {
-    return given.at(root)->storage().unsafeGetStorageImpl() == first.storage().unsafeGetStorageImpl() &&
+    return given.at(root)->storage().unsafeGetStorageImpl() ==
+               first.storage().unsafeGetStorageImpl() &&
            shift(root) == shift(roots[0]);
   });
 }
 
 }  // namespace
 
-bool overlaps(const ValuePlan& plan, const std::vector<at::Tensor>& tensors, const SymbolTable& symbols) {
+bool overlaps(const ValuePlan& plan, const std::vector<at::Tensor>& tensors,
+              const SymbolTable& symbols) {
   if (!plan.writes_inputs()) return false;
   std::unordered_map<size_t, const at::Tensor*> given;  // by root
   size_t constant = 0;
-  for (size_t i = 0; i < tensors.size(); ++i) given.emplace(plan.tensor_inputs()[i].root, &tensors[i]);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    given.emplace(plan.tensor_inputs()[i].root, &tensors[i]);
   for (size_t i = 0; i < plan.roots().size(); ++i) {
-    if (plan.roots()[i].origin == ValuePlan::Origin::Constant) given.emplace(i, &plan.constants()[constant++]);
+    if (plan.roots()[i].origin == ValuePlan::Origin::Constant)
+      given.emplace(i, &plan.constants()[constant++]);
   }
   std::vector<Span> spans;
   auto add = [&](Span span) {
@@ -113,7 +122,8 @@ bool overlaps(const ValuePlan& plan, const std::vector<at::Tensor>& tensors, con
     }
   }
   // Sorted by address, a span can only meet those that reach furthest so far.
-  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  std::sort(spans.begin(), spans.end(),
+            [](const Span& a, const Span& b) { return a.begin < b.begin; });
   uintptr_t end = 0, written_end = 0;
   for (const Span& span : spans) {
     if (span.begin < written_end || (span.written && span.begin < end)) return true;
@@ -133,8 +143,8 @@ CallInputs prepare_inputs(const ValuePlan& plan, std::vector<at::Tensor> tensors
   if (!inputs.watched) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       const ValuePlan::Input& input = plan.tensor_inputs()[i];
-      check_input(plan.graph().value(input.value), plan.roots()[input.root].geometry, inputs.symbols,
-                  tensors[i], i);
+      check_input(plan.graph().value(input.value), plan.roots()[input.root].geometry,
+                  inputs.symbols, tensors[i], i);
     }
     inputs.overlapping = overlaps(plan, tensors, inputs.symbols);
   }

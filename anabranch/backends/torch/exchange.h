@@ -32,6 +32,7 @@ CallOutputs collect_outputs(TorchValues& values);
 
 /// True if an input or constant that the graph changes shares bytes with another one, in a way that
 /// the captured graph does not know.
-bool overlaps(const ValuePlan& plan, const std::vector<at::Tensor>& tensors, const SymbolTable& symbols);
+bool overlaps(const ValuePlan& plan, const std::vector<at::Tensor>& tensors,
+              const SymbolTable& symbols);
 
 }  // namespace anabranch::torch_backend

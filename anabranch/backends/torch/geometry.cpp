@@ -61,10 +61,11 @@ void check_inside(const Window& window, int64_t offset, int64_t element_bytes, i
     (reach < 0 ? low : high) += reach;
   }
   if (low < 0 || (high + 1) * element_bytes > bytes) {
-    throw Error("view-outside-memory",
-                fmt::format("a view [{}] with strides ({}) at offset {} leaves its storage of {} bytes",
-                            fmt::join(window.sizes, ","), fmt::join(window.strides, ","), offset, bytes),
-                "pass tensors whose storage has the size that it had when the graph was captured");
+    throw Error(
+        "view-outside-memory",
+        fmt::format("a view [{}] with strides ({}) at offset {} leaves its storage of {} bytes",
+                    fmt::join(window.sizes, ","), fmt::join(window.strides, ","), offset, bytes),
+        "pass tensors whose storage has the size that it had when the graph was captured");
   }
 }
 
@@ -100,8 +101,8 @@ std::string describe(const at::Tensor& tensor) {
   if (!tensor.defined()) return "an undefined tensor";
   std::string text = short_name(tensor.scalar_type());
   if (tensor.layout() != at::kStrided) return text + " with a layout that is not strided";
-  text += fmt::format("[{}]({}) on {}", fmt::join(tensor.sizes(), ","), fmt::join(tensor.strides(), ","),
-                      tensor.device().str());
+  text += fmt::format("[{}]({}) on {}", fmt::join(tensor.sizes(), ","),
+                      fmt::join(tensor.strides(), ","), tensor.device().str());
   if (tensor.is_conj()) text += " conj";
   if (tensor.is_neg()) text += " neg";
   return text;
@@ -125,16 +126,18 @@ at::Tensor make_window(const at::Tensor& root, const Geometry& root_geometry,
   int64_t begin = root.storage_offset() * static_cast<int64_t>(root.itemsize()) +
                   geometry.byte_offset(symbols) - root_geometry.byte_offset(symbols);
   if (begin < 0 || begin % element_bytes != 0) {
-    throw Error("view-misaligned",
-                fmt::format("a view as {} would start at byte {}", to_string(geometry.type().dtype), begin),
-                "pass a tensor whose storage offset is a multiple of the view's element size");
+    throw Error(
+        "view-misaligned",
+        fmt::format("a view as {} would start at byte {}", to_string(geometry.type().dtype), begin),
+        "pass a tensor whose storage offset is a multiple of the view's element size");
   }
   check_inside(window, begin / element_bytes, element_bytes,
                static_cast<int64_t>(root.storage().nbytes()));
-  c10::DispatchKeySet keys =
-      root.key_set() - c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
-  auto view = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(root.storage()),
-                                                       keys, c10::scalarTypeToTypeMeta(geometry.dtype()));
+  c10::DispatchKeySet keys = root.key_set() - c10::DispatchKeySet({c10::DispatchKey::Conjugate,
+                                                                   c10::DispatchKey::Negative});
+  auto view =
+      at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(root.storage()),
+                                               keys, c10::scalarTypeToTypeMeta(geometry.dtype()));
   c10::TensorImpl* impl = view.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(at::IntArrayRef(window.sizes), at::IntArrayRef(window.strides),
                               begin / element_bytes);
@@ -147,10 +150,11 @@ at::Tensor conform(const at::Tensor& tensor, const Geometry& geometry, const Sym
   Window scratch;
   const Window& window = geometry.window(symbols, scratch);
   if (tensor.sizes() != at::IntArrayRef(window.sizes)) {
-    throw Error("result-shape",
-                fmt::format("the operator returned {} where {} was captured", describe(tensor),
-                            describe(geometry, symbols)),
-                "an operator's fake (meta) implementation must give the sizes that the real one gives");
+    throw Error(
+        "result-shape",
+        fmt::format("the operator returned {} where {} was captured", describe(tensor),
+                    describe(geometry, symbols)),
+        "an operator's fake (meta) implementation must give the sizes that the real one gives");
   }
   at::Tensor copy = at::empty_strided(window.sizes, window.strides, tensor.options());
   copy.copy_(tensor);

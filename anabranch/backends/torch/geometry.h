@@ -1,4 +1,5 @@
-// Sizes, strides and offsets of tensors in one call, and tensors made from them without an operator.
+// Sizes, strides and offsets of tensors in one call, and tensors made from them without an
+// operator.
 #pragma once
 
 #include <ATen/core/TensorBody.h>
@@ -53,9 +54,9 @@ std::string describe(const at::Tensor& tensor);
 /// The same of a captured type in this call.
 std::string describe(const Geometry& geometry, const SymbolTable& symbols);
 
-/// A tensor on the memory of `root`, whose captured geometry is `root_geometry`, that shows `geometry`.
-/// The difference of the two captured offsets is applied to the offset that `root` really has.
-/// Throws when the window would leave the storage.
+/// A tensor on the memory of `root`, whose captured geometry is `root_geometry`, that shows
+/// `geometry`. The difference of the two captured offsets is applied to the offset that `root`
+/// really has. Throws when the window would leave the storage.
 at::Tensor make_window(const at::Tensor& root, const Geometry& root_geometry,
                        const Geometry& geometry, const SymbolTable& symbols);
 

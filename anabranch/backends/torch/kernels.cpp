@@ -50,28 +50,31 @@ class LoadedAten : public LoadedKernels, public Materializer {
     auto& values = static_cast<TorchValues&>(base);
     ThreadCount count(values.caller().threads(threads));
     if (values.watched()) {
-      launch_watched(node, *op, values);
-    } else {
-      launch_plain(node, *op, values);
+      execute_watched(node, *op, values);
+      return;
     }
+    CallerScope scope(values.caller(), op->foreign());
+    StackLease lease;
+    execute(node, *op, values, *lease);
   }
 
   void release(BufferId buffer, CallValues& values) const noexcept override {
     static_cast<TorchValues&>(values).release(buffer);
   }
-  void clear(CallValues& values) const noexcept override { static_cast<TorchValues&>(values).clear(); }
+  void clear(CallValues& values) const noexcept override {
+    static_cast<TorchValues&>(values).clear();
+  }
 
   void materialize(ValueId value, TorchValues& values) const override;
 
  private:
-  void launch_plain(NodeId node, const BoundOperator& op, TorchValues& values) const {
-    CallerScope scope(values.caller(), op.foreign());
-    StackLease lease;
-    op.push_arguments(*lease, values);
-    op.call(*lease);
+  void execute(NodeId node, const BoundOperator& op, TorchValues& values,
+               torch::jit::Stack& stack) const {
+    op.push_arguments(stack, values);
+    op.call(stack);
     const std::vector<ValueId>& results = graph_.node(node).results;
     size_t index = 0;
-    for_each_result(*lease, [&](c10::IValue result) {
+    for_each_result(stack, [&](c10::IValue result) {
       size_t position = index++;
       if (position < results.size() && result.isTensor()) {
         values.store(results[position], std::move(result).toTensor());
@@ -80,20 +83,10 @@ class LoadedAten : public LoadedKernels, public Materializer {
     check_results(node, index);
   }
 
-  void launch_watched(NodeId node, const BoundOperator& op, TorchValues& values) const {
+  void execute_watched(NodeId node, const BoundOperator& op, TorchValues& values) const {
     for (ValueId operand : graph_.value_operands(node)) materialize(operand, values);
     torch::jit::Stack stack;
-    op.push_arguments(stack, values);
-    op.call(stack);
-    const std::vector<ValueId>& results = graph_.node(node).results;
-    size_t index = 0;
-    for_each_result(stack, [&](c10::IValue result) {
-      size_t position = index++;
-      if (position < results.size() && result.isTensor()) {
-        values.set_own(results[position], std::move(result).toTensor());
-      }
-    });
-    check_results(node, index);
+    execute(node, op, values, stack);
   }
 
   void check_results(NodeId node, size_t returned) const {
@@ -118,7 +111,7 @@ void LoadedAten::materialize(ValueId value, TorchValues& values) const {
   if (node.kind == NodeKind::Wait) {
     ValueId operand = graph_.value_operands(id).at(0);
     materialize(operand, values);
-    values.set_own(value, values.tensor(operand));
+    values.store(value, values.tensor(operand));
   } else if (node.kind == NodeKind::View) {
     std::call_once(views_once_, [&] {
       views_.resize(graph_.nodes.size());
@@ -127,7 +120,7 @@ void LoadedAten::materialize(ValueId value, TorchValues& values) const {
         views_[i] = std::make_unique<BoundOperator>(graph_, NodeId(i));
       }
     });
-    launch_watched(id, *views_[id.index()], values);
+    execute_watched(id, *views_[id.index()], values);
   }
 }
 

@@ -21,8 +21,9 @@ using c10::TypeKind;
 }
 
 int64_t layout_number(const std::string& name) {
-  constexpr std::array names{std::pair{"strided", c10::kStrided},     std::pair{"sparse_coo", c10::kSparse},
-                             std::pair{"sparse_csr", c10::kSparseCsr}, std::pair{"_mkldnn", c10::kMkldnn}};
+  constexpr std::array names{
+      std::pair{"strided", c10::kStrided}, std::pair{"sparse_coo", c10::kSparse},
+      std::pair{"sparse_csr", c10::kSparseCsr}, std::pair{"_mkldnn", c10::kMkldnn}};
   for (const auto& [known, layout] : names) {
     if (name == known) return static_cast<int64_t>(layout);
   }
@@ -90,8 +91,9 @@ c10::IValue convert_list(const Argument& argument, const c10::TypePtr& element, 
     values.assign(static_cast<size_t>(length), convert_literal(argument, element, 0));
   }
   c10::TypePtr stored = is_integer_type(*element) ? c10::TypePtr(c10::IntType::get())
-                        : element->kind() == TypeKind::SymFloatType ? c10::TypePtr(c10::FloatType::get())
-                                                                    : element;
+                        : element->kind() == TypeKind::SymFloatType
+                            ? c10::TypePtr(c10::FloatType::get())
+                            : element;
   c10::impl::GenericList list(stored);
   list.reserve(values.size());
   for (c10::IValue& value : values) list.push_back(std::move(value));
@@ -101,7 +103,8 @@ c10::IValue convert_list(const Argument& argument, const c10::TypePtr& element, 
 }  // namespace
 
 c10::TypePtr without_optional(const c10::TypePtr& type) {
-  if (type->kind() == TypeKind::OptionalType) return type->castRaw<c10::OptionalType>()->getElementType();
+  if (type->kind() == TypeKind::OptionalType)
+    return type->castRaw<c10::OptionalType>()->getElementType();
   return type;
 }
 

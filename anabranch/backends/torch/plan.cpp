@@ -20,14 +20,16 @@ const std::string* symbol_name(const Expr& expr, std::vector<std::string>& scrat
 
 ValuePlan::ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
                      const std::vector<bool>& reshapes)
-    : graph_(graph), constants_(std::move(constants)), places_(graph.values.size()),
+    : graph_(graph),
+      constants_(std::move(constants)),
+      places_(graph.values.size()),
       buffer_roots_(graph.buffer_count) {
   for (const Node& node : graph.nodes) place_results(node);
   size_t wanted = 0;
   for (const Root& root : roots_) wanted += root.origin == Origin::Constant;
   if (wanted != constants_.size()) {
-    throw Error("bad-constants",
-                fmt::format("the graph has {} constants, {} tensors were given", wanted, constants_.size()));
+    throw Error("bad-constants", fmt::format("the graph has {} constants, {} tensors were given",
+                                             wanted, constants_.size()));
   }
   mark_written();
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -49,7 +51,8 @@ void ValuePlan::place_results(const Node& node) {
     const TensorType* type = graph_.value(value).tensor();
     if (node.kind == NodeKind::Input) {
       if (type) add_root(value, Origin::Input);
-      (type ? tensor_inputs_ : integer_inputs_).push_back(Input{value, roots_.size() - (type ? 1 : 0)});
+      (type ? tensor_inputs_ : integer_inputs_)
+          .push_back(Input{value, roots_.size() - (type ? 1 : 0)});
       continue;
     }
     if (!type) continue;
@@ -77,7 +80,8 @@ ValueId ValuePlan::aliased_operand(const Node& node, const TensorType& type) con
   auto consider = [&](ValueId candidate) {
     const TensorType* other = graph_.value(candidate).tensor();
     if (!other || other->buffer != type.buffer) return;
-    if (!found.valid() || (*other == type && !(*graph_.value(found).tensor() == type))) found = candidate;
+    if (!found.valid() || (*other == type && !(*graph_.value(found).tensor() == type)))
+      found = candidate;
   };
   for (ValueId value : node.writes) consider(value);
   if (found.valid()) return found;

@@ -29,8 +29,8 @@ class ValuePlan {
   };
   struct Place {
     size_t root = 0;
-    bool window = false;   // not the root's tensor itself
-    ValueId same_object;   // the value that is the same tensor object in the user's program
+    bool window = false;  // not the root's tensor itself
+    ValueId same_object;  // the value that is the same tensor object in the user's program
     Geometry geometry;
   };
   /// An input in the order of the graph's statements.
@@ -48,12 +48,15 @@ class ValuePlan {
 
   /// `constants`: one tensor per constant of the graph. `reshapes`: by node, whether the operator
   /// changes its operand's sizes or strides. Throws Error ("bad-constants", "bad-view").
-  ValuePlan(const Graph& graph, std::vector<at::Tensor> constants, const std::vector<bool>& reshapes);
+  ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
+            const std::vector<bool>& reshapes);
 
   const std::vector<Root>& roots() const { return roots_; }
   /// Of a tensor value.
   const Place& place(ValueId value) const { return *places_[value.index()]; }
-  const std::vector<size_t>& roots_of(BufferId buffer) const { return buffer_roots_[buffer.index()]; }
+  const std::vector<size_t>& roots_of(BufferId buffer) const {
+    return buffer_roots_[buffer.index()];
+  }
 
   const std::vector<Input>& tensor_inputs() const { return tensor_inputs_; }
   const std::vector<Input>& integer_inputs() const { return integer_inputs_; }
@@ -75,8 +78,8 @@ class ValuePlan {
   const Graph& graph_;
   std::vector<at::Tensor> constants_;
   std::vector<Root> roots_;
-  std::vector<std::optional<Place>> places_;        // by ValueId
-  std::vector<std::vector<size_t>> buffer_roots_;   // by BufferId
+  std::vector<std::optional<Place>> places_;       // by ValueId
+  std::vector<std::vector<size_t>> buffer_roots_;  // by BufferId
   std::vector<Input> tensor_inputs_, integer_inputs_;
   std::vector<DerivedSymbol> derived_symbols_;
   bool writes_inputs_ = false;

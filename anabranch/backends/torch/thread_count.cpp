@@ -2,9 +2,9 @@
 
 #include <ATen/Parallel.h>
 
-// Weak: the copies that torch has loaded are the ones that matter, and a torch without OpenMP or MKL
-// has none. The MKL entry must be the mixed-case one; the lower-case name is Fortran's, which takes
-// a pointer.
+// Weak: the copies that torch has loaded are the ones that matter, and a torch without OpenMP or
+// MKL has none. The MKL entry must be the mixed-case one; the lower-case name is Fortran's, which
+// takes a pointer.
 extern "C" {
 void omp_set_num_threads(int) __attribute__((weak));
 int omp_get_max_threads() __attribute__((weak));

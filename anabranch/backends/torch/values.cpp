@@ -8,7 +8,8 @@ TorchValues::TorchValues(const ValuePlan& plan, const Materializer& materializer
     : plan_(plan), materializer_(materializer), foreign_(foreign), roots_(plan.roots().size()) {
   size_t constant = 0;
   for (size_t i = 0; i < roots_.size(); ++i) {
-    if (plan.roots()[i].origin == ValuePlan::Origin::Constant) roots_[i] = plan.constants()[constant++];
+    if (plan.roots()[i].origin == ValuePlan::Origin::Constant)
+      roots_[i] = plan.constants()[constant++];
   }
 }
 
@@ -39,6 +40,10 @@ at::Tensor TorchValues::output(ValueId value) {
 }
 
 void TorchValues::store(ValueId value, at::Tensor tensor) {
+  if (watched_) {
+    own_[value.index()] = std::move(tensor);
+    return;
+  }
   const ValuePlan::Place& place = plan_.place(value);
   const ValuePlan::Root& root = plan_.roots()[place.root];
   if (root.value != value) return;

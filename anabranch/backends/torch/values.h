@@ -13,16 +13,16 @@ namespace anabranch::torch_backend {
 
 class TorchValues;
 
-/// Makes the values of a watched call (see TorchValues::watched) on demand, views included, with the
-/// operators that the user wrote.
+/// Makes the values of a watched call (see TorchValues::watched) on demand, views included, with
+/// the operators that the user wrote.
 class Materializer {
  public:
   virtual ~Materializer() = default;
   virtual void materialize(ValueId value, TorchValues& values) const = 0;
 };
 
-/// Different roots may be used by different threads at once; the schedule's events order the uses of
-/// one root. Windows are made for each use, so that no two threads share a tensor object.
+/// Different roots may be used by different threads at once; the schedule's events order the uses
+/// of one root. Windows are made for each use, so that no two threads share a tensor object.
 class TorchValues : public CallValues, public OperandSource {
  public:
   /// `foreign`: some operator needs all of the caller's thread-local state (see CallerState).
@@ -33,11 +33,11 @@ class TorchValues : public CallValues, public OperandSource {
   int64_t integer(const Expr& expression) const override {
     return expression.is_constant() ? expression.constant() : expression.evaluate(symbols);
   }
-  /// The tensor of a value, for the caller to keep: the same object where the user's program has the
-  /// same object, and a view with the version counter of its base where it has a view.
+  /// The tensor of a value, for the caller to keep: the same object where the user's program has
+  /// the same object, and a view with the version counter of its base where it has a view.
   at::Tensor output(ValueId value);
 
-  /// The result of an operator. Ignored unless the value is a root.
+  /// The result of an operator. Ignored unless the value is a root or the call is watched.
   void store(ValueId value, at::Tensor tensor);
   void set_root(size_t root, at::Tensor tensor) { roots_[root] = std::move(tensor); }
   /// Drops the results that live in the buffer.
@@ -45,12 +45,11 @@ class TorchValues : public CallValues, public OperandSource {
   /// Drops everything but the constants.
   void clear() noexcept;
 
-  /// A watched call runs every operator of the program, views too, through the whole dispatcher, and
-  /// keeps each value's own tensor: subclasses and modes see what they see in eager mode.
+  /// A watched call runs every operator of the program, views too, through the whole dispatcher,
+  /// and keeps each value's own tensor: subclasses and modes see what they see in eager mode.
   bool watched() const { return watched_; }
   void watch();
   bool has(ValueId value) const { return own_[value.index()].defined(); }
-  void set_own(ValueId value, at::Tensor tensor) { own_[value.index()] = std::move(tensor); }
 
   void capture_caller() { caller_.capture(foreign_); }
   const CallerState& caller() const { return caller_; }
