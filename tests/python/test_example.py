@@ -73,7 +73,7 @@ def test_a_torchair_script_runs_as_it_is(tmp_path):
     dump, = [tmp_path / f for f in os.listdir(tmp_path) if f.startswith("dynamo_original")]
     dump = dump.read_text()
     assert types(dump) == {"Data": 4, "Add": 2, "MatMul": 2, "Identity": 2, "NetOutput": 1}
-    labels = {name: [f"s: \\\"{tag}\\\"" in node(dump, name) for tag in ("1", "2")]
+    labels = {name: [f's: "{tag}"' in node(dump, name) for tag in ("1", "2")]
               for name in ("Add", "Identity", "MatMul", "MatMul_1", "Identity_1", "Add_1")}
     assert labels == {"Add": [False, False], "Identity": [True, False], "MatMul": [True, False],
                       "MatMul_1": [False, False], "Identity_1": [False, True],
