@@ -19,16 +19,17 @@ struct Position {
 
 std::vector<Position> positions_of(const std::vector<Command>& commands) {
   std::vector<Position> positions(commands.size());
-  uint32_t node = 0;
+  Position record;  // before everything, until there is a launch
   for (size_t i = 0; i < commands.size(); ++i) {
     if (const auto* launch = std::get_if<Launch>(&commands[i])) {
-      node = static_cast<uint32_t>(launch->node.index());
-      positions[i] = {node, 1};
+      auto launched = static_cast<uint32_t>(launch->node.index());
+      positions[i] = {launched, 1};
+      record = {launched, 2};
     } else if (std::holds_alternative<Record>(commands[i])) {
-      positions[i] = {node, 2};
+      positions[i] = record;
     }
   }
-  node = std::numeric_limits<uint32_t>::max();
+  uint32_t node = std::numeric_limits<uint32_t>::max();
   for (size_t i = commands.size(); i-- > 0;) {
     if (std::holds_alternative<Launch>(commands[i])) node = positions[i].node;
     if (std::holds_alternative<Wait>(commands[i])) positions[i] = {node, 0};
