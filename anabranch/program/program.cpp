@@ -34,7 +34,8 @@ Program::Program(Graph captured, const passes::PipelineOptions& options, KernelS
     : compiled_(passes::compile(std::move(captured), options)),
       device_(std::move(device)),
       kernels_(kernels.load(compiled_.graph)),
-      parallel_(std::make_unique<Executor>(compiled_.graph, compiled_.schedule, *device_, *kernels_)),
+      parallel_(
+          std::make_unique<Executor>(compiled_.graph, compiled_.schedule, *device_, *kernels_)),
       serial_(std::make_unique<Executor>(compiled_.graph, compiled_.serial, *device_, *kernels_)) {}
 
 Program::~Program() = default;
@@ -63,7 +64,8 @@ std::unique_ptr<Program::Context> Program::take_context(Plan& plan) {
   return std::make_unique<Context>(Context{plan.executor->make_state(), kernels_->make_values()});
 }
 
-void Program::run_on(Plan& plan, const Exchange& bind, const Exchange& collect, Observer* observer) {
+void Program::run_on(Plan& plan, const Exchange& bind, const Exchange& collect,
+                     Observer* observer) {
   // Cleared and given back on every way out, also when bind or collect throws.
   struct Lease {
     Program& program;
@@ -96,9 +98,9 @@ std::string Program::describe_failure(const LaunchFailure& failure) const {
 namespace {
 
 size_t count_launches(const StreamProgram& program) {
-  return static_cast<size_t>(
-      std::count_if(program.commands.begin(), program.commands.end(),
-                    [](const Command& command) { return std::holds_alternative<Launch>(command); }));
+  return static_cast<size_t>(std::count_if(
+      program.commands.begin(), program.commands.end(),
+      [](const Command& command) { return std::holds_alternative<Launch>(command); }));
 }
 
 std::string edges_text(const Graph& graph, const std::vector<passes::CrossEdge>& edges) {
@@ -117,9 +119,11 @@ std::string edges_text(const Graph& graph, const std::vector<passes::CrossEdge>&
 std::string Program::report() const {
   const Graph& graph = compiled_.graph;
   size_t launches = 0;
-  for (const StreamProgram& program : compiled_.schedule.streams) launches += count_launches(program);
-  std::string text = fmt::format("graph \"{}\": {} operators on {} streams, device {}\n", graph.name,
-                                 launches, compiled_.schedule.streams.size(), device_->name());
+  for (const StreamProgram& program : compiled_.schedule.streams)
+    launches += count_launches(program);
+  std::string text =
+      fmt::format("graph \"{}\": {} operators on {} streams, device {}\n", graph.name, launches,
+                  compiled_.schedule.streams.size(), device_->name());
   const std::vector<size_t>& lanes = parallel_.executor->lanes();
   for (size_t s = 0; s < compiled_.schedule.streams.size(); ++s) {
     const StreamProgram& program = compiled_.schedule.streams[s];

@@ -34,8 +34,8 @@ class OperatorError : public std::runtime_error {
 /// Thread-safe after construction.
 class Program {
  public:
-  /// Compiles (and, with options.verify, proves the schedule), then loads kernels and assigns lanes.
-  /// `kernels` may go afterwards. Throws Error.
+  /// Compiles (and, with options.verify, proves the schedule), then loads kernels and assigns
+  /// lanes. `kernels` may go afterwards. Throws Error.
   Program(Graph captured, const passes::PipelineOptions& options, KernelSet& kernels,
           std::shared_ptr<Device> device);
   ~Program();

@@ -37,7 +37,8 @@ std::vector<EventEnds> event_ends(const Schedule& schedule) {
     NodeId last;
     for (const Command& command : schedule.streams[s].commands) {
       if (const auto* launch = std::get_if<Launch>(&command)) last = launch->node;
-      if (const auto* record = std::get_if<Record>(&command)) ends[record->event.index()] = {StreamId(s), last};
+      if (const auto* record = std::get_if<Record>(&command))
+        ends[record->event.index()] = {StreamId(s), last};
     }
   }
   return ends;
@@ -56,11 +57,18 @@ class Appender {
  public:
   Appender(Timeline& timeline, const Graph& graph, const Schedule& schedule,
            const Recorder& recorder, int call, int64_t origin, const TypeNames& type_of)
-      : timeline_(timeline), graph_(graph), schedule_(schedule), recorder_(recorder), call_(call),
-        origin_(origin), type_of_(type_of), recorded_(schedule.event_count) {}
+      : timeline_(timeline),
+        graph_(graph),
+        schedule_(schedule),
+        recorder_(recorder),
+        call_(call),
+        origin_(origin),
+        type_of_(type_of),
+        recorded_(schedule.event_count) {}
 
   void append() {
-    for (const StreamProgram& program : schedule_.streams) place_.push_back(find_stream(program.stream));
+    for (const StreamProgram& program : schedule_.streams)
+      place_.push_back(find_stream(program.stream));
     size_t count = std::min(recorder_.streams().size(), schedule_.streams.size());
     for (size_t s = 0; s < count; ++s) {
       for (const Recorder::Span& span : recorder_.streams()[s].launches) append_span(s, span);
@@ -101,18 +109,22 @@ class Appender {
     timeline_.spans.push_back(std::move(span));
   }
 
-  void append_arrow(size_t stream, const Recorder::Waited& wait, const std::vector<EventEnds>& ends) {
+  void append_arrow(size_t stream, const Recorder::Waited& wait,
+                    const std::vector<EventEnds>& ends) {
     const EventEnds& end = ends[wait.event.index()];
     if (!end.stream) return;
     NodeId after = launch_after_wait(schedule_.streams[stream], wait.event);
-    auto name = [&](NodeId node, const char* none) { return node.valid() ? graph_.node(node).name : none; };
+    auto name = [&](NodeId node, const char* none) {
+      return node.valid() ? graph_.node(node).name : none;
+    };
     TimelineArrow arrow;
     arrow.from_stream = place_[end.stream->index()];
     arrow.recorded = recorded_[wait.event.index()] - origin_;
     arrow.to_stream = place_[stream];
     arrow.waited_from = wait.begin - origin_;
     arrow.resumed = wait.end - origin_;
-    arrow.event = fmt::format("e{}: {} → {}", wait.event.index(), name(end.before, "start"), name(after, "end"));
+    arrow.event = fmt::format("e{}: {} → {}", wait.event.index(), name(end.before, "start"),
+                              name(after, "end"));
     arrow.call = call_;
     arrow.program = graph_.name;
     timeline_.arrows.push_back(std::move(arrow));

@@ -17,7 +17,8 @@ namespace anabranch {
 class CallEvents {
  public:
   virtual ~CallEvents() = default;
-  /// Marks `event` as recorded on `stream`; every earlier launch of the stream is complete or queued.
+  /// Marks `event` as recorded on `stream`; every earlier launch of the stream is complete or
+  /// queued.
   virtual void record(StreamId stream, EventId event) = 0;
   /// Holds `stream` until `event` is recorded.
   virtual void wait(StreamId stream, EventId event) = 0;
@@ -40,7 +41,8 @@ class Device {
 
   /// Runs `task(i)` on lane `lanes[i]` for each i and returns when all have ended. `lanes` are
   /// distinct, lane 0 first. The tasks of one call are queued on all their workers at once, so that
-  /// calls have one order on every worker. `task` must not throw. Throws only before any task began.
+  /// calls have one order on every worker. `task` must not throw. Throws only before any task
+  /// began.
   virtual void run(std::span<const size_t> lanes, const LaneTask& task) = 0;
 
   /// True on a thread that is inside run(): a call made there must use lane 0 alone.

@@ -19,8 +19,8 @@ struct Executor::Step {
   Kind kind = Kind::Launch;
   bool gated = false;  // its kernel goes through the core gate
   StreamId stream;
-  Launch launch;       // Launch, and Mark: a wait operator, which runs no kernel
-  EventId event;       // Record, Wait
+  Launch launch;  // Launch, and Mark: a wait operator, which runs no kernel
+  EventId event;  // Record, Wait
 };
 
 struct Executor::Call {
@@ -31,7 +31,10 @@ struct Executor::Call {
 
 Executor::Executor(const Graph& graph, const Schedule& schedule, Device& device,
                    const LoadedKernels& kernels)
-    : graph_(graph), schedule_(schedule), device_(device), kernels_(kernels),
+    : graph_(graph),
+      schedule_(schedule),
+      device_(device),
+      kernels_(kernels),
       lane_of_stream_(device.assign_lanes(schedule.streams)) {
   plan_releases();
   plan_steps();
@@ -58,7 +61,8 @@ void Executor::plan_steps() {
   bool exclusive = false;
   for (const OrderedCommand& place : lane_order(graph_, schedule_)) {
     size_t lane = lane_of_stream_[place.stream.index()];
-    size_t position = static_cast<size_t>(std::find(lanes_.begin(), lanes_.end(), lane) - lanes_.begin());
+    size_t position =
+        static_cast<size_t>(std::find(lanes_.begin(), lanes_.end(), lane) - lanes_.begin());
     if (position == lanes_.size()) {
       lanes_.push_back(lane);
       steps_.emplace_back();
@@ -80,8 +84,9 @@ Executor::Step Executor::make_step(const Command& command, StreamId stream) cons
     // A collective may have to wait for what this process does on another stream, so nobody may
     // wait for the collective; control operators and output hold no cores worth the name.
     step.gated = node.bodies.empty() &&
-                 std::none_of(node.effects.begin(), node.effects.end(),
-                              [](const Effect& effect) { return effect.kind != EffectKind::Random; });
+                 std::none_of(node.effects.begin(), node.effects.end(), [](const Effect& effect) {
+                   return effect.kind != EffectKind::Random;
+                 });
   } else if (const auto* record = std::get_if<Record>(&command)) {
     step.kind = Step::Kind::Record;
     step.event = record->event;

@@ -79,8 +79,8 @@ class Executor {
   std::vector<size_t> lanes_;             // distinct, lane 0 first
   std::vector<std::vector<Step>> steps_;  // by position in lanes_
   std::vector<std::vector<Release>> releases_of_node_;
-  std::vector<uint32_t> use_counts_;      // by counter: the number of last uses
-  bool gated_ = false;                    // an exclusive launch shares the call with other lanes
+  std::vector<uint32_t> use_counts_;  // by counter: the number of last uses
+  bool gated_ = false;                // an exclusive launch shares the call with other lanes
 };
 
 }  // namespace anabranch

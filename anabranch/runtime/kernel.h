@@ -25,8 +25,8 @@ class LoadedKernels {
  public:
   virtual ~LoadedKernels() = default;
   virtual std::unique_ptr<CallValues> make_values() const = 0;
-  /// Runs one operator with at most `threads` intra-op threads (0: the caller's number). Throws what
-  /// the operator throws.
+  /// Runs one operator with at most `threads` intra-op threads (0: the caller's number). Throws
+  /// what the operator throws.
   virtual void launch(NodeId node, int threads, CallValues& values) const = 0;
   /// The last user of a buffer has completed.
   virtual void release(BufferId buffer, CallValues& values) const noexcept = 0;

@@ -41,8 +41,11 @@ std::vector<Position> positions_of(const std::vector<Command>& commands) {
 class Walk {
  public:
   Walk(const Graph& graph, const Schedule& schedule)
-      : graph_(graph), schedule_(schedule), next_(schedule.streams.size(), 0),
-        recorded_(schedule.event_count, false), held_(schedule.event_count) {
+      : graph_(graph),
+        schedule_(schedule),
+        next_(schedule.streams.size(), 0),
+        recorded_(schedule.event_count, false),
+        held_(schedule.event_count) {
     for (size_t s = 0; s < schedule.streams.size(); ++s) {
       positions_.push_back(positions_of(schedule.streams[s].commands));
       total_ += positions_.back().size();
@@ -71,7 +74,8 @@ class Walk {
 
  private:
   void offer(size_t stream) {
-    if (next_[stream] < positions_[stream].size()) ready_.emplace(positions_[stream][next_[stream]], stream);
+    if (next_[stream] < positions_[stream].size())
+      ready_.emplace(positions_[stream][next_[stream]], stream);
   }
 
   void release(EventId event) {

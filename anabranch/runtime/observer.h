@@ -21,8 +21,8 @@ class Observer {
   virtual void after_wait(StreamId, EventId) {}
 };
 
-/// Several observers as one: `before` callbacks in the order given, `after` callbacks in reverse, so
-/// that the last one is closest to the kernel. The observers must outlive the list.
+/// Several observers as one: `before` callbacks in the order given, `after` callbacks in reverse,
+/// so that the last one is closest to the kernel. The observers must outlive the list.
 class ObserverList : public Observer {
  public:
   explicit ObserverList(std::vector<Observer*> observers) : observers_(std::move(observers)) {}

@@ -13,10 +13,15 @@ int64_t now_ns() {
 Recorder::Recorder(const Schedule& schedule) : streams_(schedule.streams.size()) {
   for (size_t s = 0; s < streams_.size(); ++s) {
     const auto& commands = schedule.streams[s].commands;
-    auto count = [&](auto is) { return static_cast<size_t>(std::count_if(commands.begin(), commands.end(), is)); };
-    streams_[s].launches.reserve(count([](const Command& c) { return std::holds_alternative<Launch>(c); }));
-    streams_[s].records.reserve(count([](const Command& c) { return std::holds_alternative<Record>(c); }));
-    streams_[s].waits.reserve(count([](const Command& c) { return std::holds_alternative<Wait>(c); }));
+    auto count = [&](auto is) {
+      return static_cast<size_t>(std::count_if(commands.begin(), commands.end(), is));
+    };
+    streams_[s].launches.reserve(
+        count([](const Command& c) { return std::holds_alternative<Launch>(c); }));
+    streams_[s].records.reserve(
+        count([](const Command& c) { return std::holds_alternative<Record>(c); }));
+    streams_[s].waits.reserve(
+        count([](const Command& c) { return std::holds_alternative<Wait>(c); }));
   }
 }
 

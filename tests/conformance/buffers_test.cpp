@@ -43,7 +43,8 @@ TEST_P(Buffers, UnorderedLastUsesOnManyStreams) {
     releases += fmt::format(" ^r{}", r);
     outputs += fmt::format("{} %r{}", r > 0 ? "," : "", r);
   }
-  Harness harness(device_, graph + "return" + outputs, streams + "buffer b1 acquire ^a release" + releases);
+  Harness harness(device_, graph + "return" + outputs,
+                  streams + "buffer b1 acquire ^a release" + releases);
   Harness::Session session(harness);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Adversary adversary(seed, 200);

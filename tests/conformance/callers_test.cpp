@@ -121,7 +121,8 @@ TEST_P(Callers, AnExclusiveOperatorRunsAlone) {
   kernels.define("test.shared", watch);
   std::string graph, one, two;
   for (int i = 0; i < 10; ++i) {
-    graph += fmt::format("^s{} test.shared()\n^x{} test.exclusive()\n^t{} test.shared()\n", i, i, i);
+    graph +=
+        fmt::format("^s{} test.shared()\n^x{} test.exclusive()\n^t{} test.shared()\n", i, i, i);
     one += fmt::format("launch ^s{}; ", i);
     two += fmt::format("launch ^x{} exclusive; launch ^t{}; ", i, i);
   }

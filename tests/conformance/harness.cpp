@@ -49,7 +49,8 @@ Outcome Harness::Session::run(const Named& inputs, Observer* observer) {
   for (const auto& [name, elements] : inputs) outcome.values[name] = values.get(name);
   outcome.log = values.log;
   outcome.violations = values.violations();
-  for (size_t b = 0; b < harness_.graph_.buffer_count; ++b) outcome.releases.push_back(values.releases(BufferId(b)));
+  for (size_t b = 0; b < harness_.graph_.buffer_count; ++b)
+    outcome.releases.push_back(values.releases(BufferId(b)));
   harness_.kernels_->clear(values);
   return outcome;
 }

@@ -29,7 +29,8 @@ TEST_P(Schedules, AWaitHoldsItsStreamUntilTheRecord) {
                   "return %y",
                   "stream 0 \"\" { wait e0; launch ^y }\n"
                   "stream 1 \"1\" { launch ^slow; record e0 }");
-  for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(harness.run({{"x", {i}}}).values["y"], Elements{2 * i});
+  for (int64_t i = 0; i < 20; ++i)
+    EXPECT_EQ(harness.run({{"x", {i}}}).values["y"], Elements{2 * i});
 }
 
 TEST_P(Schedules, AnEventMayHaveSeveralWaiters) {
@@ -94,7 +95,8 @@ Harness make_ring(std::shared_ptr<Device> device, size_t streams, size_t rounds)
   }
   std::string schedule;
   for (size_t s = 0; s < streams; ++s) {
-    schedule += fmt::format("stream {} \"{}\" {{ {} }}\n", s, s == 0 ? "" : fmt::format("ring{}", s), lists[s]);
+    schedule += fmt::format("stream {} \"{}\" {{ {} }}\n", s,
+                            s == 0 ? "" : fmt::format("ring{}", s), lists[s]);
   }
   return Harness(std::move(device), graph + "return %x", schedule);
 }
@@ -107,7 +109,8 @@ TEST_P(Schedules, AChainOfWaitsAcrossAllStreams) {
 TEST_P(Schedules, ThreeHundredStreamsShareFewWorkers) {
   Harness harness = make_ring(device_, 300, 3);
   Harness::Session session(harness);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(session.run({{"x", {i}}, {"one", {1}}}).values["x"], Elements{900 + i});
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(session.run({{"x", {i}}, {"one", {1}}}).values["x"], Elements{900 + i});
 }
 
 TEST_P(Schedules, SharedLanesFollowTheEventsEvenAgainstProgramOrder) {

@@ -15,8 +15,8 @@ class Conformance : public ::testing::TestWithParam<Backend> {
   std::shared_ptr<Device> device_ = GetParam().make();
 };
 
-#define INSTANTIATE_CONFORMANCE(suite)                                                      \
-  INSTANTIATE_TEST_SUITE_P(Backends, suite, ::testing::ValuesIn(backends()),                \
+#define INSTANTIATE_CONFORMANCE(suite)                                       \
+  INSTANTIATE_TEST_SUITE_P(Backends, suite, ::testing::ValuesIn(backends()), \
                            [](const auto& instance) { return instance.param.name; })
 
 }  // namespace anabranch::testing

@@ -1,5 +1,5 @@
-// The simplest device that keeps the contract: a new thread for each lane of each call, events under
-// one mutex. The suite runs on it too, so that no test only fits the CPU backend.
+// The simplest device that keeps the contract: a new thread for each lane of each call, events
+// under one mutex. The suite runs on it too, so that no test only fits the CPU backend.
 #pragma once
 
 #include <condition_variable>
@@ -60,8 +60,10 @@ class ThreadDevice : public Device {
   }
   bool inside_call() const override { return inside_; }
   int cores() const override { return 2; }
-  void* allocate(size_t bytes) override { return ::operator new(bytes + 1, std::align_val_t{64}); }
-  void deallocate(void* memory) noexcept override { ::operator delete(memory, std::align_val_t{64}); }
+  void* allocate(size_t bytes) override { return ::operator new (bytes + 1, std::align_val_t{64}); }
+  void deallocate(void* memory) noexcept override {
+    ::operator delete (memory, std::align_val_t{64});
+  }
 
  private:
   size_t lanes_;

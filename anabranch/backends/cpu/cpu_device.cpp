@@ -57,7 +57,9 @@ void CpuDevice::run(std::span<const size_t> lanes, const LaneTask& task) {
   pool_.run(lanes, task);
 }
 
-void* CpuDevice::allocate(size_t bytes) { return ::operator new(std::max<size_t>(bytes, 1), kAlignment); }
+void* CpuDevice::allocate(size_t bytes) {
+  return ::operator new(std::max<size_t>(bytes, 1), kAlignment);
+}
 
 void CpuDevice::deallocate(void* memory) noexcept { ::operator delete(memory, kAlignment); }
 

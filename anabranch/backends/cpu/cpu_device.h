@@ -8,10 +8,10 @@
 namespace anabranch {
 
 struct CpuOptions {
-  size_t max_workers = 0;            // of the whole process; 0: max(8, 2 × cores)
-  int cores = 0;                     // 0: those of the process's affinity mask
-  bool pin = false;                  // pin every worker to a core
-  ThreadHook thread_start = nullptr; // runs once on each worker thread of the process
+  size_t max_workers = 0;             // of the whole process; 0: max(8, 2 × cores)
+  int cores = 0;                      // 0: those of the process's affinity mask
+  bool pin = false;                   // pin every worker to a core
+  ThreadHook thread_start = nullptr;  // runs once on each worker thread of the process
 };
 
 /// Thread-safe. Devices share the workers, so one program more costs no threads.

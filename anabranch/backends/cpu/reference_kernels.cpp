@@ -77,7 +77,8 @@ void ReferenceValues::set(std::string_view name, const std::vector<int64_t>& ele
   buffer.made = true;
   ReferenceWindow window = make_window(buffer.elements, type, symbols);
   if (window.count() != elements.size()) {
-    throw Error("bad-argument", fmt::format("%{} has {} elements, not {}", name, window.count(), elements.size()));
+    throw Error("bad-argument",
+                fmt::format("%{} has {} elements, not {}", name, window.count(), elements.size()));
   }
   for (size_t i = 0; i < elements.size(); ++i) window.at(i) = elements[i];
 }
@@ -107,7 +108,10 @@ ReferenceCall::ReferenceCall(const Graph& graph, NodeId node, ReferenceValues& v
     : graph_(graph), node_(graph.node(node)), values_(values) {}
 
 void ReferenceCall::fail(const std::string& message) const {
-  throw Error(Diagnostic{Severity::Error, "bad-argument", fmt::format("{}: {}", describe(node_), message), {},
+  throw Error(Diagnostic{Severity::Error,
+                         "bad-argument",
+                         fmt::format("{}: {}", describe(node_), message),
+                         {},
                          {node_.source}});
 }
 
@@ -154,8 +158,9 @@ ReferenceWindow ReferenceCall::window(ValueId value) {
   if (!type) fail(fmt::format("%{} is not a tensor", graph_.value(value).name));
   ReferenceValues::Buffer& buffer = values_.buffers_[type->buffer.index()];
   if (!buffer.made) {
-    std::string what = fmt::format("b{} used by {} {}", type->buffer.index(), node_.name,
-                                   buffer.releases > 0 ? "after its release" : "before it was made");
+    std::string what =
+        fmt::format("b{} used by {} {}", type->buffer.index(), node_.name,
+                    buffer.releases > 0 ? "after its release" : "before it was made");
     values_.violate(what);
     fail(what);
   }
@@ -214,7 +219,8 @@ std::unique_ptr<LoadedKernels> ReferenceKernels::load(const Graph& graph) {
     if (node.kind != NodeKind::Operator) continue;
     auto found = operators_.find(node.op);
     if (found == operators_.end()) {
-      throw Error(Diagnostic{Severity::Error, "unknown-operator",
+      throw Error(Diagnostic{Severity::Error,
+                             "unknown-operator",
                              fmt::format("there is no reference kernel for {}", describe(node)),
                              "use an operator of backends/cpu/reference_kernels.h, or define it",
                              {node.source}});

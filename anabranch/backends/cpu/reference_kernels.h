@@ -1,8 +1,8 @@
-// Torch-free kernels for tests: exact 64-bit integers in every element, whatever the dtype says, over
-// the real strided windows of the graph, with checks that catch a wrong order of execution.
+// Torch-free kernels for tests: exact 64-bit integers in every element, whatever the dtype says,
+// over the real strided windows of the graph, with checks that catch a wrong order of execution.
 //
-//   ref.fill(v)  ref.iota(first)  ref.add(a,b)  ref.sub(a,b)  ref.mul(a,b)  ref.sum(a)  ref.split2(a)
-//   ref.fill_(a,v)  ref.copy_(a,b)  ref.add_(a,b)  ref.mul_(a,b)    with writes(a)
+//   ref.fill(v)  ref.iota(first)  ref.add(a,b)  ref.sub(a,b)  ref.mul(a,b)  ref.sum(a)
+//   ref.split2(a) ref.fill_(a,v)  ref.copy_(a,b)  ref.add_(a,b)  ref.mul_(a,b)    with writes(a)
 //   ref.rand()    with effects(random "…"): the next number of the call's generator
 //   ref.print(a)  with effects(io "…"): appends the elements to the call's log
 //   ref.sleep(microseconds, [a])  ref.throw("message", …)  (a result copies `a`, or is 0)

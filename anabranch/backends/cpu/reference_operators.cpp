@@ -12,14 +12,21 @@ namespace anabranch {
 namespace {
 
 // Unsigned arithmetic wraps, as torch's integers do.
-int64_t add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-int64_t sub(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
-int64_t mul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+int64_t add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t sub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+int64_t mul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 int64_t second(int64_t, int64_t b) { return b; }
 
 using Binary = int64_t (*)(int64_t, int64_t);
 
-void combine(const ReferenceWindow& out, const ReferenceWindow& a, const ReferenceWindow& b, Binary f) {
+void combine(const ReferenceWindow& out, const ReferenceWindow& a, const ReferenceWindow& b,
+             Binary f) {
   size_t count = out.count();
   if (a.count() != count || b.count() != count) {
     throw Error("bad-argument", fmt::format("sizes differ: [{}] and [{}]", fmt::join(a.sizes, ","),

@@ -79,7 +79,8 @@ WorkerPool::WorkerPool() {
 
 size_t WorkerPool::worker_of(std::string_view label, size_t max_workers) {
   std::lock_guard lock(mutex_);
-  if (auto found = worker_of_label_.find(label); found != worker_of_label_.end()) return found->second;
+  if (auto found = worker_of_label_.find(label); found != worker_of_label_.end())
+    return found->second;
   size_t index = workers_.size();
   if (index < std::max<size_t>(1, max_workers)) {
     workers_.push_back(std::make_unique<Worker>());
@@ -137,7 +138,8 @@ void WorkerPool::ensure_started(size_t index) {
   if (worker.started) return;
   std::thread thread([this, &worker] { serve(worker); });
 #ifdef __linux__
-  pthread_setname_np(thread.native_handle(), ("anabranch-" + std::to_string(index % 10000)).c_str());
+  pthread_setname_np(thread.native_handle(),
+                     ("anabranch-" + std::to_string(index % 10000)).c_str());
 #endif
   thread.detach();
   worker.started = true;

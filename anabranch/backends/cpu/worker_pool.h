@@ -29,8 +29,8 @@ class WorkerPool {
  public:
   static WorkerPool& instance();
 
-  /// The worker of a stream label: always the same one for the same label. A new label gets a worker
-  /// of its own while there are fewer than `max_workers`; later ones share, evenly.
+  /// The worker of a stream label: always the same one for the same label. A new label gets a
+  /// worker of its own while there are fewer than `max_workers`; later ones share, evenly.
   size_t worker_of(std::string_view label, size_t max_workers);
 
   /// Adds a hook, once however often it is given; workers that already run execute it before their
@@ -44,9 +44,10 @@ class WorkerPool {
   /// Threads started so far in this process.
   size_t started() const;
 
-  /// Device::run: `task(0)` on the calling thread, `task(k)` on worker `lanes[k] - 1`; returns when all
-  /// have ended. Starts missing threads first: throws std::system_error, with nothing of the call
-  /// begun, when the system has no more. With more than one lane it must not be called inside a call.
+  /// Device::run: `task(0)` on the calling thread, `task(k)` on worker `lanes[k] - 1`; returns when
+  /// all have ended. Starts missing threads first: throws std::system_error, with nothing of the
+  /// call begun, when the system has no more. With more than one lane it must not be called inside
+  /// a call.
   void run(std::span<const size_t> lanes, const LaneTask& task);
 
   /// True on a worker that runs a task and on a thread that is inside run().

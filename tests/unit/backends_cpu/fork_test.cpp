@@ -8,6 +8,11 @@
 #include "anabranch/backends/cpu/cpu_device.h"
 #include "tests/conformance/harness.h"
 
+#ifdef __SANITIZE_THREAD__
+// Its default is to end a child that starts threads, which is what is tested here.
+extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
+#endif
+
 namespace anabranch::testing {
 namespace {
 

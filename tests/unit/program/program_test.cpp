@@ -18,7 +18,8 @@ using ::testing::HasSubstr;
 constexpr const char* kExample =
     "%x = input : i64[2] @b0\n"
     "%a = ref.add(%x, %x) : i64[2] @b1 at \"model.py\" 10 in \"forward\"\n"
-    "%c = ref.mul(%a, %x) {\"_user_stream_label\": \"1\"} : i64[2] @b2 at \"model.py\" 12 in \"forward\"\n"
+    "%c = ref.mul(%a, %x) {\"_user_stream_label\": \"1\"} : i64[2] @b2 at \"model.py\" 12 in "
+    "\"forward\"\n"
     "%d = ref.sub(%c, %a) : i64[2] @b3\n"
     "return %d";
 
@@ -40,14 +41,18 @@ Elements call(Program& program, const Elements& x, const std::string& name) {
 TEST(Program, RunsOnItsStreams) {
   auto program = make_program(kExample);
   EXPECT_EQ(program->compiled().schedule.streams.size(), 2u);
-  for (int64_t i = 0; i < 50; ++i) EXPECT_EQ(call(*program, {i, 1}, "d"), (Elements{2 * i * i - 2 * i, 0}));
+  for (int64_t i = 0; i < 50; ++i)
+    EXPECT_EQ(call(*program, {i, 1}, "d"), (Elements{2 * i * i - 2 * i, 0}));
 }
 
 TEST(Program, SerialRunGivesTheSame) {
   auto program = make_program(kExample);
   Elements d;
-  program->run_serial([](CallValues& values) { reference(values).set("x", {3, 4}); },
-                      [&](CallValues& values) { d = reference(values).get("d"); });
+  program->run_serial(
+      [](CallValues& values) {
+        reference(values).set("x", {3, 4});
+      },
+      [&](CallValues& values) { d = reference(values).get("d"); });
   EXPECT_EQ(d, (Elements{12, 24}));
 }
 
@@ -68,7 +73,8 @@ TEST(Program, CanBeCalledFromManyThreads) {
 
 ReferenceKernels failing_kernels() {
   ReferenceKernels kernels;
-  kernels.define("ref.mul", [](ReferenceCall&) { throw std::out_of_range("index 7 is too large"); });
+  kernels.define("ref.mul",
+                 [](ReferenceCall&) { throw std::out_of_range("index 7 is too large"); });
   return kernels;
 }
 
@@ -143,13 +149,16 @@ TEST(Program, SizesAreThoseOfTheCall) {
 
 TEST(Program, IntermediateBuffersEndWithTheirLastUse) {
   auto program = make_program(kExample);
-  program->run([](CallValues& values) { reference(values).set("x", {1, 1}); },
-               [](CallValues& values) {
-                 EXPECT_EQ(reference(values).releases(BufferId(1)), 1);
-                 EXPECT_EQ(reference(values).releases(BufferId(2)), 1);
-                 EXPECT_EQ(reference(values).releases(BufferId(3)), 0);
-                 EXPECT_THAT(reference(values).violations(), ::testing::IsEmpty());
-               });
+  program->run(
+      [](CallValues& values) {
+        reference(values).set("x", {1, 1});
+      },
+      [](CallValues& values) {
+        EXPECT_EQ(reference(values).releases(BufferId(1)), 1);
+        EXPECT_EQ(reference(values).releases(BufferId(2)), 1);
+        EXPECT_EQ(reference(values).releases(BufferId(3)), 0);
+        EXPECT_THAT(reference(values).violations(), ::testing::IsEmpty());
+      });
 }
 
 TEST(Program, AnUnknownOperatorIsAnErrorAtLoad) {

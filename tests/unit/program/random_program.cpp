@@ -73,7 +73,8 @@ class Generator {
       case 2: return add_split();
       case 3: return add_wait();
       case 4: {
-        text_ += fmt::format("^p{} ref.print(%{}) effects(io \"log\"){}\n", names_++, any().name, label());
+        text_ += fmt::format("^p{} ref.print(%{}) effects(io \"log\"){}\n", names_++, any().name,
+                             label());
         return;
       }
       case 5:
@@ -134,8 +135,8 @@ class Generator {
     Window whole = any();
     if (whole.count < 8) return;
     Window first = fresh(4), rest = fresh(4);
-    text_ += fmt::format("%{}, %{} = ref.split2(%{}){} : {}, {}\n", first.name, rest.name, whole.name, label(),
-                         first.type(), rest.type());
+    text_ += fmt::format("%{}, %{} = ref.split2(%{}){} : {}, {}\n", first.name, rest.name,
+                         whole.name, label(), first.type(), rest.type());
     windows_.push_back(first);
     windows_.push_back(rest);
   }
@@ -146,7 +147,8 @@ class Generator {
     Window& waiting = any();
     int number = waits_++;
     std::string name = fmt::format("v{}", names_++);
-    text_ += fmt::format("%{} = wait {} (%{}){} : {}\n", name, number, waiting.name, label(), waiting.type());
+    text_ += fmt::format("%{} = wait {} (%{}){} : {}\n", name, number, waiting.name, label(),
+                         waiting.type());
     text_ += fmt::format("^dep_{} wait_dependency {} (%{})\n", number, number, dependency);
     waiting.name = name;
   }
@@ -159,6 +161,8 @@ class Generator {
 
 }  // namespace
 
-std::string random_program(uint64_t seed, int operators) { return Generator(seed).generate(operators); }
+std::string random_program(uint64_t seed, int operators) {
+  return Generator(seed).generate(operators);
+}
 
 }  // namespace anabranch::testing

@@ -20,7 +20,8 @@ struct Result {
 const Named kInputs{{"x", {1, 2, 3, 4, 5, 6, 7, 8}}, {"y", {-1, 5, 0, 9}}};
 
 void set_inputs(CallValues& values) {
-  for (const auto& [name, elements] : kInputs) static_cast<ReferenceValues&>(values).set(name, elements);
+  for (const auto& [name, elements] : kInputs)
+    static_cast<ReferenceValues&>(values).set(name, elements);
 }
 
 Result read_result(const Graph& graph, const CallValues& values) {
@@ -59,7 +60,9 @@ void check(uint64_t seed, int operators, int adversaries) {
   ReferenceKernels kernels;
   Program program(graph, {}, kernels, std::make_shared<CpuDevice>());
   Result result;
-  auto collect = [&](CallValues& values) { result = read_result(program.compiled().graph, values); };
+  auto collect = [&](CallValues& values) {
+    result = read_result(program.compiled().graph, values);
+  };
   program.run(set_inputs, collect);
   expect_equal(result, expected);
   program.run_serial(set_inputs, collect);

@@ -54,14 +54,17 @@ TEST(Executor, ADeadlockIsAnErrorAtLoad) {
 }
 
 TEST(Executor, TwoFailuresAtOnceGiveTheFirstInProgramOrder) {
-  Harness harness(std::make_shared<ThreadDevice>(4),
-                  "^one ref.throw(\"one\")\n^two ref.throw(\"two\")\n^three ref.throw(\"three\")\nreturn",
-                  "stream 0 \"\" { launch ^three }\nstream 1 \"1\" { launch ^two }\nstream 2 \"2\" { launch ^one }");
+  Harness harness(
+      std::make_shared<ThreadDevice>(4),
+      "^one ref.throw(\"one\")\n^two ref.throw(\"two\")\n^three ref.throw(\"three\")\nreturn",
+      "stream 0 \"\" { launch ^three }\nstream 1 \"1\" { launch ^two }\nstream 2 \"2\" { launch "
+      "^one }");
   for (int i = 0; i < 50; ++i) EXPECT_EQ(harness.run().failed, "one");
 }
 
 TEST(Executor, ExclusiveLaunchesNeedNoGateOnOneLane) {
-  Harness harness(std::make_shared<ThreadDevice>(1), kGraph, "stream 0 \"\" { launch ^a exclusive; launch ^b }");
+  Harness harness(std::make_shared<ThreadDevice>(1), kGraph,
+                  "stream 0 \"\" { launch ^a exclusive; launch ^b }");
   EXPECT_EQ(harness.run({{"x", {2}}}).values["a"], Elements{4});
 }
 

@@ -15,9 +15,14 @@ namespace {
 /// Writes down what it sees, with its own name.
 class Notes : public Observer {
  public:
-  Notes(std::string name, std::vector<std::string>& lines) : name_(std::move(name)), lines_(lines) {}
-  void before_launch(StreamId, const Launch& launch) override { note("before launch", launch.node.index()); }
-  void after_launch(StreamId, const Launch& launch) override { note("after launch", launch.node.index()); }
+  Notes(std::string name, std::vector<std::string>& lines)
+      : name_(std::move(name)), lines_(lines) {}
+  void before_launch(StreamId, const Launch& launch) override {
+    note("before launch", launch.node.index());
+  }
+  void after_launch(StreamId, const Launch& launch) override {
+    note("after launch", launch.node.index());
+  }
   void before_record(StreamId, EventId event) override { note("before record", event.index()); }
   void after_record(StreamId, EventId event) override { note("after record", event.index()); }
   void before_wait(StreamId, EventId event) override { note("before wait", event.index()); }
@@ -39,15 +44,17 @@ constexpr const char* kGraph =
     "return %a";
 
 TEST(ObserverList, NestsItsMembers) {
-  Harness harness(std::make_shared<ThreadDevice>(1), kGraph, "stream 0 \"\" { launch ^a; record e0; wait e0 }");
+  Harness harness(std::make_shared<ThreadDevice>(1), kGraph,
+                  "stream 0 \"\" { launch ^a; record e0; wait e0 }");
   std::vector<std::string> lines;
   Notes one("1", lines), two("2", lines);
   ObserverList both({&one, &two});
   harness.run({{"x", {1}}}, &both);
-  EXPECT_THAT(lines, ::testing::ElementsAre(
-                         "1: before launch 1", "2: before launch 1", "2: after launch 1", "1: after launch 1",
-                         "1: before record 0", "2: before record 0", "2: after record 0", "1: after record 0",
-                         "1: before wait 0", "2: before wait 0", "2: after wait 0", "1: after wait 0"));
+  EXPECT_THAT(
+      lines, ::testing::ElementsAre("1: before launch 1", "2: before launch 1", "2: after launch 1",
+                                    "1: after launch 1", "1: before record 0", "2: before record 0",
+                                    "2: after record 0", "1: after record 0", "1: before wait 0",
+                                    "2: before wait 0", "2: after wait 0", "1: after wait 0"));
 }
 
 TEST(ObserverList, SeesAFailedLaunchEndAndNoLaterOne) {
@@ -56,8 +63,9 @@ TEST(ObserverList, SeesAFailedLaunchEndAndNoLaterOne) {
   std::vector<std::string> lines;
   Notes notes("1", lines);
   harness.run({{"x", {1}}}, &notes);
-  EXPECT_THAT(lines, ::testing::ElementsAre("1: before launch 1", "1: after launch 1", "1: before launch 2",
-                                            "1: after launch 2", "1: before record 0", "1: after record 0"));
+  EXPECT_THAT(lines, ::testing::ElementsAre("1: before launch 1", "1: after launch 1",
+                                            "1: before launch 2", "1: after launch 2",
+                                            "1: before record 0", "1: after record 0"));
 }
 
 TEST(Adversary, DelaysDependOnlyOnSeedStreamAndCommand) {
