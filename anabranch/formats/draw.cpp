@@ -120,19 +120,34 @@ class Drawing {
                                    : fmt::format("stream \"{}\"", labels_[stream]);
   }
 
+  /// The type is said once: "MatMul_1" needs no second line "MatMul".
+  static bool names_type(const DumpOp& op) {
+    if (!std::string_view(op.name).starts_with(op.type)) return false;
+    std::string_view rest = std::string_view(op.name).substr(op.type.size());
+    return rest.empty() || (rest[0] == '_' && rest.size() > 1 &&
+                            rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
+  }
+
+  static std::string row(const std::string& text) {
+    return fmt::format("<tr><td>{}</td></tr>", text);
+  }
+
   std::string node(size_t index, const Color& color) const {
     const DumpOp& op = graph_.ops[index];
-    std::string label = fmt::format("<b>{}</b>", escape_html(shorten(op.name)));
-    if (op.name != op.type) label += fmt::format("<br/>{}", escape_html(op.type));
+    std::string rows = row(fmt::format("<b>{}</b>", escape_html(shorten(op.name))));
+    if (!names_type(op) && op.type != "Data" && !op.type.empty()) rows += row(escape_html(op.type));
     if (!op.output_descs.empty()) {
       std::string shape = shape_text(op.output_descs[0]);
       if (op.output_descs.size() > 1)
         shape += fmt::format(" + {} more", op.output_descs.size() - 1);
-      label += fmt::format("<br/><font point-size=\"9\">{}</font>", escape_html(shape));
+      rows += row(fmt::format("<font point-size=\"9\">{}</font>", escape_html(shape)));
     }
-    return fmt::format("n{} [label=<{}>, color=\"{}\", fillcolor=\"{}\"{}];\n", index, label,
-                       color.line, color.fill,
-                       is_data_type(op.type) ? ", shape=ellipse, style=filled" : "");
+    return fmt::format(
+        "n{} [label=<<table border=\"0\" cellborder=\"0\" cellspacing=\"0\" "
+        "cellpadding=\"1\">{}</table>>, "
+        "color=\"{}\", fillcolor=\"{}\"{}];\n",
+        index, rows, color.line, color.fill,
+        is_data_type(op.type) ? ", shape=ellipse, style=filled" : "");
   }
 
   void draw_group(size_t stream) {

@@ -416,13 +416,12 @@ Dump read_dump(std::string_view text) {
   Dump dump = DumpReader(tree, kind_of(tree)).read();
   if (dump.kind == DumpKind::Unknown) {
     bool blank = text.find_first_not_of(" \t\r\n") == std::string_view::npos;
-    dump.diagnostics.insert(
-        dump.diagnostics.begin(),
+    dump.diagnostics = {
         Diagnostic{Severity::Error,
                    blank ? "empty" : "not-a-dump",
                    blank ? "the file is empty" : "this is no graph dump of TorchAir or GE",
                    "a dump begins with `node {`, `op {`, `graph {` or `ir_version:`",
-                   {}});
+                   {}}};
   }
   return dump;
 }
