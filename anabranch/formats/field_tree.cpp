@@ -274,7 +274,7 @@ class FieldReader {
       char c = text_[position_];
       if (c == '\\') {
         escaped = true;
-        ++position_;
+        if (++position_ < text_.size() && text_[position_] == '\n') ++line_;
       } else if (c == '\n') {
         ++line_;
       } else if (c == mark && ends_string(position_ + 1)) {
