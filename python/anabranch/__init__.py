@@ -1,7 +1,8 @@
 """anabranch: multi-stream execution of PyTorch graphs on real streams.
 
-``torch.compile(model, backend=anabranch.backend(config))`` compiles a model; operators traced inside
-``with anabranch.stream(tag):`` run on the stream of that tag; ``anabranch.wait(a, b)`` adds order.
+``torch.compile(model, backend=anabranch.backend(config))`` compiles a model; operators traced
+inside ``with anabranch.stream(tag):`` run on the stream of that tag; ``anabranch.wait(a, b)`` adds
+order.
 Names load on first use, so that importing the package does not import torch.
 """
 

@@ -83,7 +83,7 @@ def compile_graph(graph_module, example_inputs, config, decompositions=None):
     compiler = functools.partial(compile_aten, config=config)
     training = torch.is_grad_enabled() and any(
         isinstance(item, torch.Tensor) and item.requires_grad for item in example_inputs)
-    # Otherwise AOTAutograd takes random operators for pure and drops unused ones, which eager draws.
+    # Otherwise AOTAutograd takes random operators for pure and drops unused ones; eager draws them.
     with torch._inductor.config.patch(fallback_random=True):
         return aot_module_simplified(
             graph_module,

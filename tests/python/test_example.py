@@ -1,4 +1,4 @@
-"""The example of the README, by the runner and by plain Python, and a script as NPU users write it."""
+"""The example of the README, by the runner and by plain Python, and a script for an NPU."""
 
 import json
 import os
