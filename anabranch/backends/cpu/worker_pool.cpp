@@ -178,7 +178,8 @@ void WorkerPool::after_fork_in_child() {
   // The parent's threads do not exist here. Labels keep their workers: programs hold the numbers.
   for (std::unique_ptr<Worker>& worker : workers_) {
     size_t index = worker->index;
-    worker.release();  // NOLINT: a thread of the parent may have been changing it
+    // Kept, not destroyed: a thread of the parent may have been in the middle of a change.
+    abandoned_.push_back(std::move(worker));
     worker = std::make_unique<Worker>();
     worker->index = index;
   }

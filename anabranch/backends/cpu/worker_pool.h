@@ -72,6 +72,7 @@ class WorkerPool {
   mutable std::mutex mutex_;
   std::map<std::string, size_t, std::less<>> worker_of_label_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Worker>> abandoned_;  // in a forked child: the parent's
   std::vector<ThreadHook> hooks_;
   bool pinned_ = false;
   size_t started_ = 0;
