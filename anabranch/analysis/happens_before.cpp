@@ -78,15 +78,17 @@ class Replay {
     }
     std::string where = describe(program.stream);
     if (!known) {
-      throw Error("event-not-recorded",
-                  fmt::format("{} waits for event e{}, which nothing records", where, event.index()),
-                  "record the event, or leave the wait out");
+      throw Error(
+          "event-not-recorded",
+          fmt::format("{} waits for event e{}, which nothing records", where, event.index()),
+          "record the event, or leave the wait out");
     }
-    throw Error("deadlock",
-                fmt::format("{} waits for event e{}, which is only recorded after streams that wait "
-                            "for each other",
-                            where, event.index()),
-                "break the circle of waits");
+    throw Error(
+        "deadlock",
+        fmt::format("{} waits for event e{}, which is only recorded after streams that wait "
+                    "for each other",
+                    where, event.index()),
+        "break the circle of waits");
   }
 
   const Schedule& schedule_;

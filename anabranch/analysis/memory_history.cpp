@@ -32,7 +32,8 @@ void MemoryHistory::append_conflicts(const Use& use, std::vector<NodeId>& operat
   for (; it != segments.end() && it->first < use.range.end; ++it) {
     const Segment& segment = it->second;
     if (segment.writer.valid()) operators.push_back(segment.writer);
-    if (use.writes()) operators.insert(operators.end(), segment.readers.begin(), segment.readers.end());
+    if (use.writes())
+      operators.insert(operators.end(), segment.readers.begin(), segment.readers.end());
   }
 }
 
@@ -60,7 +61,8 @@ void MemoryHistory::record_write(NodeId node, const Use& use) {
   Segments& segments = buffers_[use.buffer.index()];
   auto begin = split(segments, use.range.begin);
   // The last byte that an address can name ends every buffer: no segment starts there.
-  auto end = use.range.end == ByteRange::whole().end ? segments.end() : split(segments, use.range.end);
+  auto end =
+      use.range.end == ByteRange::whole().end ? segments.end() : split(segments, use.range.end);
   begin->second = Segment{node, {}};
   segments.erase(std::next(begin), end);
 }
@@ -69,7 +71,8 @@ void MemoryHistory::record_read(NodeId node, const Use& use) {
   if (writes_left_[use.buffer.index()] == 0) return;
   Segments& segments = buffers_[use.buffer.index()];
   auto begin = split(segments, use.range.begin);
-  auto end = use.range.end == ByteRange::whole().end ? segments.end() : split(segments, use.range.end);
+  auto end =
+      use.range.end == ByteRange::whole().end ? segments.end() : split(segments, use.range.end);
   for (auto it = begin; it != end; ++it) {
     std::vector<NodeId>& readers = it->second.readers;
     if (readers.empty() || readers.back() != node) readers.push_back(node);

@@ -20,8 +20,8 @@ std::string_view to_string(Severity severity) {
 }
 
 std::string to_string(const Diagnostic& diagnostic) {
-  std::string text =
-      fmt::format("{}[{}]: {}", to_string(diagnostic.severity), diagnostic.rule, diagnostic.message);
+  std::string text = fmt::format("{}[{}]: {}", to_string(diagnostic.severity), diagnostic.rule,
+                                 diagnostic.message);
   for (const SourceLocation& location : diagnostic.related) {
     if (location.known()) text += fmt::format("\n  at {}", to_string(location));
   }

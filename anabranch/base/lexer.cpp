@@ -86,7 +86,8 @@ bool Lexer::accept_word(std::string_view word) {
 }
 
 void Lexer::expect(std::string_view punctuation) {
-  if (!accept(punctuation)) fail(fmt::format("expected '{}', found {}", punctuation, describe(token_)));
+  if (!accept(punctuation))
+    fail(fmt::format("expected '{}', found {}", punctuation, describe(token_)));
 }
 
 void Lexer::expect_word(std::string_view word) {
@@ -94,7 +95,8 @@ void Lexer::expect_word(std::string_view word) {
 }
 
 Token Lexer::expect_kind(TokenKind kind, std::string_view description) {
-  if (token_.kind != kind) fail(fmt::format("expected {}, found {}", description, describe(token_)));
+  if (token_.kind != kind)
+    fail(fmt::format("expected {}, found {}", description, describe(token_)));
   return next();
 }
 
@@ -164,8 +166,8 @@ void Lexer::lex_number() {
   bool real = false;
   while (position_ < text_.size()) {
     char c = text_[position_];
-    bool exponent_sign = (c == '-' || c == '+') &&
-                         (text_[position_ - 1] == 'e' || text_[position_ - 1] == 'E');
+    bool exponent_sign =
+        (c == '-' || c == '+') && (text_[position_ - 1] == 'e' || text_[position_ - 1] == 'E');
     if (c == '.' || c == 'e' || c == 'E') {
       real = true;
     } else if (!std::isdigit(static_cast<unsigned char>(c)) && !exponent_sign) {
@@ -179,7 +181,8 @@ void Lexer::lex_number() {
   token_.kind = real ? TokenKind::Real : TokenKind::Integer;
   auto result = real ? std::from_chars(first, last, token_.real)
                      : std::from_chars(first, last, token_.integer);
-  if (result.ec != std::errc() || result.ptr != last) fail("not a number that fits: " + token_.text);
+  if (result.ec != std::errc() || result.ptr != last)
+    fail("not a number that fits: " + token_.text);
 }
 
 void Lexer::lex_string(TokenKind kind) {

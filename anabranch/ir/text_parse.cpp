@@ -37,7 +37,8 @@ class GraphParser {
   void parse_stream() {
     lexer_.next();
     int64_t index = lexer_.expect_kind(TokenKind::Integer, "a stream number").integer;
-    if (index != static_cast<int64_t>(graph_.streams.size())) lexer_.fail("streams are numbered 1, 2, 3 …");
+    if (index != static_cast<int64_t>(graph_.streams.size()))
+      lexer_.fail("streams are numbered 1, 2, 3 …");
     Stream stream;
     stream.label = lexer_.expect_kind(TokenKind::String, "the stream's label in quotes").text;
     if (lexer_.accept_word("priority")) {
@@ -94,7 +95,8 @@ class GraphParser {
     if (node.op == "view") {
       node.kind = NodeKind::View;
       bool quoted = lexer_.peek().kind == TokenKind::String;
-      node.op = quoted ? lexer_.next().text : lexer_.expect_kind(TokenKind::Word, "the view's name").text;
+      node.op =
+          quoted ? lexer_.next().text : lexer_.expect_kind(TokenKind::Word, "the view's name").text;
     }
     if (lexer_.peek().kind == TokenKind::Integer) node.wait_number = lexer_.next().integer;
   }
@@ -184,7 +186,8 @@ class GraphParser {
     if (lexer_.accept_word("effect")) edge.reason = ControlReason::Effect;
     std::string name = lexer_.expect_kind(TokenKind::Node, "an operator such as ^add").text;
     auto found = nodes_.find(name);
-    if (found == nodes_.end()) lexer_.fail("^" + name + " is not an earlier operator of this graph");
+    if (found == nodes_.end())
+      lexer_.fail("^" + name + " is not an earlier operator of this graph");
     edge.from = found->second;
     return edge;
   }
@@ -194,7 +197,8 @@ class GraphParser {
     while (!lexer_.at("}")) {
       std::string key = lexer_.expect_kind(TokenKind::String, "an attribute's key in quotes").text;
       lexer_.expect(":");
-      if (!attributes.emplace(key, parse_attribute()).second) lexer_.fail("attribute given twice: " + key);
+      if (!attributes.emplace(key, parse_attribute()).second)
+        lexer_.fail("attribute given twice: " + key);
       if (!lexer_.accept(",")) break;
     }
     lexer_.expect("}");
@@ -218,12 +222,14 @@ class GraphParser {
       if (lexer_.peek().kind == TokenKind::String) {
         strings.push_back(lexer_.next().text);
       } else {
-        integers.push_back(lexer_.expect_kind(TokenKind::Integer, "a string or an integer").integer);
+        integers.push_back(
+            lexer_.expect_kind(TokenKind::Integer, "a string or an integer").integer);
       }
       if (!lexer_.accept(",")) break;
     }
     lexer_.expect("]");
-    if (!strings.empty() && !integers.empty()) lexer_.fail("an attribute list has one kind of item");
+    if (!strings.empty() && !integers.empty())
+      lexer_.fail("an attribute list has one kind of item");
     if (!strings.empty()) return strings;
     return integers;
   }
@@ -292,7 +298,8 @@ class GraphParser {
       lexer_.expect(",");
       argument = Argument(std::complex<double>(real, parse_real()));
     } else {
-      argument = Argument(Keyword{word, lexer_.expect_kind(TokenKind::String, "a name in quotes").text});
+      argument =
+          Argument(Keyword{word, lexer_.expect_kind(TokenKind::String, "a name in quotes").text});
     }
     lexer_.expect(")");
     return argument;

@@ -47,8 +47,10 @@ class GraphPrinter {
     const Node& node = graph_.node(id);
     std::string text = results(node);
     text += head(node);
-    if (node.kind != NodeKind::Input && node.kind != NodeKind::Constant && node.kind != NodeKind::Size) {
-      text += fmt::format("({})", join(node.operands, ", ", [&](const Operand& o) { return operand(o); }));
+    if (node.kind != NodeKind::Input && node.kind != NodeKind::Constant &&
+        node.kind != NodeKind::Size) {
+      text += fmt::format("({})",
+                          join(node.operands, ", ", [&](const Operand& o) { return operand(o); }));
     }
     text += clauses(node, depth);
     return text;
@@ -79,8 +81,8 @@ class GraphPrinter {
       case NodeKind::Operator: break;
     }
     // Words that the parser takes for other kinds are quoted.
-    bool reserved = node.op == "input" || node.op == "constant" || node.op == "size" || node.op == "view" ||
-                    node.op == "wait" || node.op == "wait_dependency";
+    bool reserved = node.op == "input" || node.op == "constant" || node.op == "size" ||
+                    node.op == "view" || node.op == "wait" || node.op == "wait_dependency";
     return name + (reserved ? quote(node.op) : operator_name(node.op));
   }
 
@@ -93,7 +95,8 @@ class GraphPrinter {
   std::string clauses(const Node& node, int depth) const {
     std::string text;
     if (!node.writes.empty()) {
-      text += fmt::format(" writes({})", join(node.writes, ", ", [&](ValueId v) { return value(v); }));
+      text +=
+          fmt::format(" writes({})", join(node.writes, ", ", [&](ValueId v) { return value(v); }));
     }
     if (!node.effects.empty()) {
       text += fmt::format(" effects({})", join(node.effects, ", ", [](const Effect& e) {
@@ -108,13 +111,15 @@ class GraphPrinter {
     }
     if (node.stream != kDefaultStream) text += fmt::format(" stream {}", node.stream.index());
     if (!node.attributes.empty()) {
-      text += fmt::format(" {{{}}}", join(node.attributes, ", ", [](const auto& entry) {
-                            return fmt::format("{}: {}", quote(entry.first), to_string(entry.second));
-                          }));
+      text +=
+          fmt::format(" {{{}}}", join(node.attributes, ", ", [](const auto& entry) {
+                        return fmt::format("{}: {}", quote(entry.first), to_string(entry.second));
+                      }));
     }
     for (const auto& body : node.bodies) text += " body " + GraphPrinter(*body).print(depth);
     if (!node.results.empty()) {
-      text += " : " + join(node.results, ", ", [&](ValueId v) { return to_string(graph_.value(v).type); });
+      text += " : " +
+              join(node.results, ", ", [&](ValueId v) { return to_string(graph_.value(v).type); });
     }
     if (node.source.known()) {
       text += fmt::format(" at {} {}", quote(node.source.file), node.source.line);
@@ -148,7 +153,8 @@ class GraphPrinter {
       }
       std::string operator()(const Expr& v) const { return fmt::format("{{{}}}", to_string(v)); }
       std::string operator()(const ArgumentList& items) const {
-        return fmt::format("[{}]", join(items, ", ", [&](const Argument& a) { return printer.argument(a); }));
+        return fmt::format(
+            "[{}]", join(items, ", ", [&](const Argument& a) { return printer.argument(a); }));
       }
     };
     return std::visit(Visitor{*this}, argument.value);
@@ -163,6 +169,8 @@ std::string print_graph(const Graph& graph) {
   return "anabranch 1\n" + GraphPrinter(graph).print(0) + "\n";
 }
 
-std::string print_node(const Graph& graph, NodeId id) { return GraphPrinter(graph).statement(id, 0); }
+std::string print_node(const Graph& graph, NodeId id) {
+  return GraphPrinter(graph).statement(id, 0);
+}
 
 }  // namespace anabranch

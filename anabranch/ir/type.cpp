@@ -20,16 +20,26 @@ struct DTypeInfo {
 };
 
 constexpr std::array kDTypes{
-    DTypeInfo{DType::Bool, "bool", 1},        DTypeInfo{DType::U8, "u8", 1},
-    DTypeInfo{DType::U16, "u16", 2},          DTypeInfo{DType::U32, "u32", 4},
-    DTypeInfo{DType::U64, "u64", 8},          DTypeInfo{DType::I8, "i8", 1},
-    DTypeInfo{DType::I16, "i16", 2},          DTypeInfo{DType::I32, "i32", 4},
-    DTypeInfo{DType::I64, "i64", 8},          DTypeInfo{DType::F16, "f16", 2},
-    DTypeInfo{DType::BF16, "bf16", 2},        DTypeInfo{DType::F32, "f32", 4},
-    DTypeInfo{DType::F64, "f64", 8},          DTypeInfo{DType::F8E4M3FN, "f8e4m3fn", 1},
-    DTypeInfo{DType::F8E5M2, "f8e5m2", 1},    DTypeInfo{DType::F8E4M3FNUZ, "f8e4m3fnuz", 1},
-    DTypeInfo{DType::F8E5M2FNUZ, "f8e5m2fnuz", 1}, DTypeInfo{DType::C32, "c32", 4},
-    DTypeInfo{DType::C64, "c64", 8},          DTypeInfo{DType::C128, "c128", 16},
+    DTypeInfo{DType::Bool, "bool", 1},
+    DTypeInfo{DType::U8, "u8", 1},
+    DTypeInfo{DType::U16, "u16", 2},
+    DTypeInfo{DType::U32, "u32", 4},
+    DTypeInfo{DType::U64, "u64", 8},
+    DTypeInfo{DType::I8, "i8", 1},
+    DTypeInfo{DType::I16, "i16", 2},
+    DTypeInfo{DType::I32, "i32", 4},
+    DTypeInfo{DType::I64, "i64", 8},
+    DTypeInfo{DType::F16, "f16", 2},
+    DTypeInfo{DType::BF16, "bf16", 2},
+    DTypeInfo{DType::F32, "f32", 4},
+    DTypeInfo{DType::F64, "f64", 8},
+    DTypeInfo{DType::F8E4M3FN, "f8e4m3fn", 1},
+    DTypeInfo{DType::F8E5M2, "f8e5m2", 1},
+    DTypeInfo{DType::F8E4M3FNUZ, "f8e4m3fnuz", 1},
+    DTypeInfo{DType::F8E5M2FNUZ, "f8e5m2fnuz", 1},
+    DTypeInfo{DType::C32, "c32", 4},
+    DTypeInfo{DType::C64, "c64", 8},
+    DTypeInfo{DType::C128, "c128", 16},
 };
 
 const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
@@ -95,16 +105,19 @@ std::vector<Expr> contiguous_strides(const std::vector<Expr>& sizes) {
     strides[i] = running;
     Expr size = sizes[i];
     if (size.is_constant() && size.constant() < 1) size = 1;
-    if (!(size == Expr(1))) running = running == Expr(1) ? size : Expr::apply(ExprOp::Mul, size, running);
+    if (!(size == Expr(1)))
+      running = running == Expr(1) ? size : Expr::apply(ExprOp::Mul, size, running);
   }
   return strides;
 }
 
 std::string to_string(const Type& type) {
-  if (const auto* host = std::get_if<HostType>(&type)) return fmt::format("int({})", to_string(host->value));
+  if (const auto* host = std::get_if<HostType>(&type))
+    return fmt::format("int({})", to_string(host->value));
   const auto& tensor = std::get<TensorType>(type);
   std::string text = fmt::format("{}[{}]", to_string(tensor.dtype), join(tensor.sizes));
-  if (tensor.strides != contiguous_strides(tensor.sizes)) text += fmt::format("({})", join(tensor.strides));
+  if (tensor.strides != contiguous_strides(tensor.sizes))
+    text += fmt::format("({})", join(tensor.strides));
   if (!(tensor.offset == Expr(0))) text += fmt::format("+{}", to_string(tensor.offset));
   text += fmt::format(" @b{}", tensor.buffer.index());
   if (tensor.conjugate) text += " conj";
@@ -124,7 +137,8 @@ Type parse_type(Lexer& lexer) {
   tensor.dtype = parse_dtype(name.text);
   tensor.sizes = parse_list(lexer, "[", "]");
   tensor.strides = lexer.at("(") ? parse_list(lexer, "(", ")") : contiguous_strides(tensor.sizes);
-  if (tensor.strides.size() != tensor.sizes.size()) lexer.fail("a tensor needs one stride per size");
+  if (tensor.strides.size() != tensor.sizes.size())
+    lexer.fail("a tensor needs one stride per size");
   if (lexer.accept("+")) tensor.offset = parse_expr(lexer);
   tensor.buffer = parse_buffer(lexer);
   tensor.conjugate = lexer.accept_word("conj");

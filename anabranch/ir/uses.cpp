@@ -32,7 +32,8 @@ namespace {
 
 void append_effects(const Node& node, std::vector<Effect>& effects) {
   for (const Effect& effect : node.effects) {
-    if (std::find(effects.begin(), effects.end(), effect) == effects.end()) effects.push_back(effect);
+    if (std::find(effects.begin(), effects.end(), effect) == effects.end())
+      effects.push_back(effect);
   }
   for (const auto& body : node.bodies) {
     for (const Node& inner : body->nodes) append_effects(inner, effects);
@@ -69,7 +70,9 @@ bool writes_inputs(const Graph& body) {
 }  // namespace
 
 UseTable::UseTable(const Graph& graph)
-    : graph_buffers_(graph.buffer_count), buffer_count_(graph.buffer_count), roots_(buffer_roots(graph)) {
+    : graph_buffers_(graph.buffer_count),
+      buffer_count_(graph.buffer_count),
+      roots_(buffer_roots(graph)) {
   first_.reserve(graph.nodes.size() + 1);
   for (const Node& node : graph.nodes) {
     first_.push_back(uses_.size());

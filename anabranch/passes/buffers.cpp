@@ -1,8 +1,8 @@
 // Decides from when to when each intermediate buffer lives.
 //
-// Guarantees: `acquire` is the operator that makes the buffer; `releases` are its maximal uses under
-// happens-before, pairwise unordered, waits that hand the buffer on included. Buffers of inputs,
-// constants and outputs belong to the caller and get no entry.
+// Guarantees: `acquire` is the operator that makes the buffer; `releases` are its maximal uses
+// under happens-before, pairwise unordered, waits that hand the buffer on included. Buffers of
+// inputs, constants and outputs belong to the caller and get no entry.
 #include "anabranch/analysis/happens_before.h"
 #include "anabranch/ir/uses.h"
 #include "anabranch/passes/passes.h"

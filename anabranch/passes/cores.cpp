@@ -2,8 +2,9 @@
 //
 // Guarantees: an operator that runs alone keeps the caller's number of threads (0). Where `width`
 // streams can be busy at once, each operator gets cores / width threads, so that their sum stays
-// within the cores: spinning OpenMP threads on a busy core cost far more than they give. An operator
-// whose bits depend on the thread count keeps the caller's number and takes all cores instead.
+// within the cores: spinning OpenMP threads on a busy core cost far more than they give. An
+// operator whose bits depend on the thread count keeps the caller's number and takes all cores
+// instead.
 #include <algorithm>
 
 #include "anabranch/analysis/concurrency.h"
@@ -26,7 +27,8 @@ void share_cores(const Graph& graph, Schedule& schedule, int cores) {
       if (beside <= 1) continue;
       launch->exclusive = is_thread_sensitive(graph, graph.node(launch->node));
       if (launch->exclusive) continue;
-      int busy = static_cast<int>(std::min<uint32_t>(beside, static_cast<uint32_t>(std::max(1, cores))));
+      int busy =
+          static_cast<int>(std::min<uint32_t>(beside, static_cast<uint32_t>(std::max(1, cores))));
       launch->threads = std::max(1, cores / busy);
     }
   }

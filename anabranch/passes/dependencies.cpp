@@ -35,7 +35,8 @@ class Collector {
   }
 
  private:
-  void collect(const Node& node, const std::vector<Dependency>& all, const std::vector<size_t>& first) {
+  void collect(const Node& node, const std::vector<Dependency>& all,
+               const std::vector<size_t>& first) {
     for (const Operand& operand : node.operands) {
       for_each_value(operand.value, [&](ValueId value) {
         NodeId producer = graph_.value(value).producer;
@@ -54,7 +55,8 @@ class Collector {
     }
     for (const ControlEdge& edge : node.control) {
       if (!graph_.node(edge.from).launches()) continue;
-      auto kind = edge.reason == ControlReason::User ? DependencyKind::Wait : DependencyKind::Effect;
+      auto kind =
+          edge.reason == ControlReason::User ? DependencyKind::Wait : DependencyKind::Effect;
       found_.push_back({edge.from, kind, ValueId{}});
     }
   }
@@ -119,8 +121,9 @@ std::vector<NodeId> origins(const Graph& graph) {
     for (ValueId result : node.results) {
       origin[result.index()] = NodeId(i);
       const TensorType* type = graph.value(result).tensor();
-      bool hands_on = node.kind == NodeKind::View || node.kind == NodeKind::Wait ||
-                      (node.kind == NodeKind::Operator && node.writes.empty() && node.bodies.empty());
+      bool hands_on =
+          node.kind == NodeKind::View || node.kind == NodeKind::Wait ||
+          (node.kind == NodeKind::Operator && node.writes.empty() && node.bodies.empty());
       if (!type || !hands_on) continue;
       for (ValueId operand : graph.value_operands(NodeId(i))) {
         const TensorType* source = graph.value(operand).tensor();

@@ -46,20 +46,20 @@ std::vector<Diagnostic> assign_streams(Graph& graph, bool single_stream);
 void idle_streams(Graph& graph);
 
 /// The launched operators that must complete before `node` starts, with the reason: data edges
-/// (through views and sizes) and control edges. Sorted by NodeId, without duplicates. Walks the whole
-/// graph; for many nodes use Dependencies (passes/dependencies.h).
+/// (through views and sizes) and control edges. Sorted by NodeId, without duplicates. Walks the
+/// whole graph; for many nodes use Dependencies (passes/dependencies.h).
 std::vector<CrossEdge> required_predecessors(const Graph& graph, NodeId node);
 
-/// events.cpp + schedule_builder.cpp: per stream the launches in program order, with the fewest cross-stream
-/// waits: exactly the transitive reduction of stream order ∪ required edges. One event per recorded
-/// operator, numbered by program position.
-/// `report` may be null.
+/// events.cpp + schedule_builder.cpp: per stream the launches in program order, with the fewest
+/// cross-stream waits: exactly the transitive reduction of stream order ∪ required edges. One event
+/// per recorded operator, numbered by program position. `report` may be null.
 Schedule place_events(const Graph& graph, EventReport* report);
 
 /// schedule_builder.cpp: every launched operator in program order on the default stream.
 Schedule serial_schedule(const Graph& graph);
 
-/// buffers.cpp: fills schedule.buffers: where each intermediate buffer is acquired and its last uses.
+/// buffers.cpp: fills schedule.buffers: where each intermediate buffer is acquired and its last
+/// uses.
 void plan_buffers(const Graph& graph, Schedule& schedule);
 
 /// cores.cpp: sets Launch::threads so that operators that can run at the same moment share `cores`,

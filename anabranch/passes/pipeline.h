@@ -16,10 +16,10 @@ struct PipelineOptions {
 };
 
 struct Compiled {
-  Graph original;      // what the user wrote: waits resolved, no effect edges
-  Graph graph;         // after all graph passes
-  Schedule schedule;   // on its streams
-  Schedule serial;     // the same operators in program order on one stream
+  Graph original;     // what the user wrote: waits resolved, no effect edges
+  Graph graph;        // after all graph passes
+  Schedule schedule;  // on its streams
+  Schedule serial;    // the same operators in program order on one stream
   EventReport events;
   std::vector<Diagnostic> diagnostics;  // warnings; errors are thrown
 };

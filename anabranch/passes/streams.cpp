@@ -22,7 +22,8 @@ int64_t priority_of(const Node& node) {
     auto result = std::from_chars(text->data(), text->data() + text->size(), value);
     if (result.ec == std::errc() && result.ptr == text->data() + text->size()) return value;
   }
-  throw Error(Diagnostic{Severity::Error, "stream-priority",
+  throw Error(Diagnostic{Severity::Error,
+                         "stream-priority",
                          fmt::format("the stream priority of {} is {}, which is not an integer",
                                      describe(node), to_string(found->second)),
                          "give stream_priority an integer; a smaller number runs first",
@@ -74,7 +75,8 @@ class StreamTable {
     Stream& stream = graph_.streams[index];
     if (!warned_[index]) {
       warnings_.push_back(
-          {Severity::Warning, "stream-priority",
+          {Severity::Warning,
+           "stream-priority",
            fmt::format("{} has priority {} and, from {} on, {}: the smallest is used",
                        describe(stream), stream.priority, describe(node), priority),
            "give every scope of one tag the same stream_priority",
@@ -95,12 +97,14 @@ void refuse_labels(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     const std::string* label = find_string(node.attributes, keys::kStreamLabel);
     if (!node.launches() || !label || label->empty()) continue;
-    throw Error(Diagnostic{Severity::Error, "single-stream",
-                           fmt::format("{} is labelled for stream \"{}\", but the graph must run on a "
-                                       "single stream (E10055)",
-                                       describe(node), *label),
-                           "set ge_config.enable_single_stream to False, or remove the stream scopes",
-                           {node.source}});
+    throw Error(
+        Diagnostic{Severity::Error,
+                   "single-stream",
+                   fmt::format("{} is labelled for stream \"{}\", but the graph must run on a "
+                               "single stream (E10055)",
+                               describe(node), *label),
+                   "set ge_config.enable_single_stream to False, or remove the stream scopes",
+                   {node.source}});
   }
 }
 

@@ -17,8 +17,8 @@ struct Entry {
   When when;
 };
 
-// Sorted by name. Found by comparing the bits of one and of several threads over many sizes; relatives
-// of an operator that differed (a norm is a sum) are listed with it.
+// Sorted by name. Found by comparing the bits of one and of several threads over many sizes;
+// relatives of an operator that differed (a norm is a sum) are listed with it.
 constexpr std::array kTable{
     Entry{"_adaptive_avg_pool2d", When::Always},
     Entry{"_fft_c2c", When::Always},

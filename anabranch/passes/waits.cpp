@@ -67,7 +67,11 @@ std::vector<bool> find_needed(const Graph& graph, const Markers& markers) {
 class Resolver {
  public:
   explicit Resolver(const Graph& graph)
-      : graph_(graph), uses_(graph), history_(graph, uses_), dependencies_(graph), origin_(origins(graph)) {}
+      : graph_(graph),
+        uses_(graph),
+        history_(graph, uses_),
+        dependencies_(graph),
+        origin_(origins(graph)) {}
 
   void pass(NodeId node) { history_.record(node); }
 
@@ -95,7 +99,8 @@ class Resolver {
     }
     NodeKind kind = graph_.node(origin).kind;
     bool given = kind == NodeKind::Input || kind == NodeKind::Constant;
-    if (after.size() == already && given) after.push_back(origin);  // shown in dumps; orders nothing
+    if (after.size() == already && given)
+      after.push_back(origin);  // shown in dumps; orders nothing
   }
 
   const Graph& graph_;
@@ -110,7 +115,8 @@ void add_edges(const Graph& graph, NodeId id, std::vector<NodeId> after, Node& w
   after.erase(std::unique(after.begin(), after.end()), after.end());
   for (NodeId from : after) {
     if (from >= id) {
-      throw Error(Diagnostic{Severity::Error, "wait-order",
+      throw Error(Diagnostic{Severity::Error,
+                             "wait-order",
                              fmt::format("{} waits for {}, which comes later in the program",
                                          describe(wait), describe(graph.node(from))),
                              "wait after the dependency has been computed",
@@ -129,7 +135,8 @@ void link_waits(Graph& graph, const Markers& markers, const std::vector<bool>& n
     if (node.kind == NodeKind::Wait && needed[i] && node.wait_number >= 0) {
       const std::vector<NodeId>& own = markers_of(markers, node);
       if (own.empty()) {
-        throw Error(Diagnostic{Severity::Error, "wait-unmatched",
+        throw Error(Diagnostic{Severity::Error,
+                               "wait-unmatched",
                                fmt::format("{} has number {}, but no wait_dependency has it",
                                            describe(node), node.wait_number),
                                "give the wait its wait_dependency of the same number",

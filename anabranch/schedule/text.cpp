@@ -141,7 +141,9 @@ class CommandPrinter {
   std::string operator()(const Record& record) const {
     return fmt::format("record e{}", record.event.index());
   }
-  std::string operator()(const Wait& wait) const { return fmt::format("wait e{}", wait.event.index()); }
+  std::string operator()(const Wait& wait) const {
+    return fmt::format("wait e{}", wait.event.index());
+  }
 
  private:
   const Graph& graph_;
@@ -167,9 +169,11 @@ std::string print_schedule(const Graph& graph, const Schedule& schedule) {
     text += "  }\n";
   }
   for (const BufferLife& life : schedule.buffers) {
-    text += fmt::format("  buffer b{} acquire {} release", life.buffer.index(), printer.node(life.acquire));
+    text += fmt::format("  buffer b{} acquire {} release", life.buffer.index(),
+                        printer.node(life.acquire));
     for (NodeId node : life.releases) text += " " + printer.node(node);
-    if (life.placement) text += fmt::format(" at {} size {}", life.placement->offset, life.placement->size);
+    if (life.placement)
+      text += fmt::format(" at {} size {}", life.placement->offset, life.placement->size);
     text += "\n";
   }
   return text + "}\n";

@@ -33,7 +33,8 @@ class GraphChecker {
   void report(const char* rule, std::string message, std::string fix, const Node* node) {
     std::vector<SourceLocation> where;
     if (node && node->source.known()) where.push_back(node->source);
-    findings_.push_back({Severity::Error, rule, std::move(message), std::move(fix), std::move(where)});
+    findings_.push_back(
+        {Severity::Error, rule, std::move(message), std::move(fix), std::move(where)});
   }
 
   /// Every id names something that exists.
@@ -86,13 +87,13 @@ class GraphChecker {
     values.reserve(graph_.values.size());
     for (const Node& node : graph_.nodes) {
       if (nodes.insert(node.name).second) continue;
-      report("duplicate-name", "two operators are named " + node.name, "give each operator its own name",
-             &node);
+      report("duplicate-name", "two operators are named " + node.name,
+             "give each operator its own name", &node);
     }
     for (const Value& value : graph_.values) {
       if (values.insert(value.name).second) continue;
-      report("duplicate-name", "two results are named %" + value.name, "give each result its own name",
-             &graph_.node(value.producer));
+      report("duplicate-name", "two results are named %" + value.name,
+             "give each result its own name", &graph_.node(value.producer));
     }
   }
 
@@ -115,8 +116,8 @@ class GraphChecker {
     for (ValueId value : node.writes) {
       if (std::find(operands.begin(), operands.end(), value) != operands.end()) continue;
       report("write-not-operand",
-             fmt::format("{} says that it writes %{}, which is not among its operands", describe(node),
-                         graph_.value(value).name),
+             fmt::format("{} says that it writes %{}, which is not among its operands",
+                         describe(node), graph_.value(value).name),
              "name only operands in writes(...)", &node);
     }
     for (const ControlEdge& edge : node.control) {
@@ -136,16 +137,18 @@ class GraphChecker {
       const TensorType* type = graph_.value(result).tensor();
       if (!type) {
         if (!window) continue;
-        report("view-buffer", describe(node) + " makes a host integer", "give it a tensor type", &node);
+        report("view-buffer", describe(node) + " makes a host integer", "give it a tensor type",
+               &node);
         continue;
       }
       if (node.kind == NodeKind::Size) {
-        report("size-tensor", describe(node) + " makes a tensor", "give it the type int(...)", &node);
+        report("size-tensor", describe(node) + " makes a tensor", "give it the type int(...)",
+               &node);
       }
       if (window && !has_operand_in(id, type->buffer)) {
         report("view-buffer",
-               fmt::format("{} makes %{} in buffer b{}, where none of its operands is", describe(node),
-                           graph_.value(result).name, type->buffer.index()),
+               fmt::format("{} makes %{} in buffer b{}, where none of its operands is",
+                           describe(node), graph_.value(result).name, type->buffer.index()),
                "a view stays in its operand's buffer", &node);
       }
       made_[type->buffer.index()] = true;

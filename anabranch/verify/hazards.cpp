@@ -12,8 +12,8 @@ namespace {
 
 class HazardChecker {
  public:
-  HazardChecker(const Graph& graph, const UseTable& uses, const Schedule& schedule, const Replay& replay,
-                std::vector<Diagnostic>& findings)
+  HazardChecker(const Graph& graph, const UseTable& uses, const Schedule& schedule,
+                const Replay& replay, std::vector<Diagnostic>& findings)
       : graph_(graph), uses_(uses), schedule_(schedule), replay_(replay), findings_(findings) {}
 
   void run() {
@@ -35,7 +35,8 @@ class HazardChecker {
   void check_memory() {
     std::vector<History> histories(uses_.buffer_count());
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      for (const Use& use : uses_.of(NodeId(i))) histories[use.buffer.index()].writes_left += use.writes();
+      for (const Use& use : uses_.of(NodeId(i)))
+        histories[use.buffer.index()].writes_left += use.writes();
     }
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       NodeId id(i);
@@ -59,8 +60,9 @@ class HazardChecker {
     require(rule, past.node, id, [&] {
       std::string what = uses_.describe(graph_, use.buffer);
       if (uses_.is_resource(use.buffer)) return "both use " + what;
-      return fmt::format("the first {} {} and the second {} it", past.use.writes() ? "writes" : "reads",
-                         what, use.writes() ? "writes" : "reads");
+      return fmt::format("the first {} {} and the second {} it",
+                         past.use.writes() ? "writes" : "reads", what,
+                         use.writes() ? "writes" : "reads");
     });
   }
 
@@ -112,7 +114,8 @@ class HazardChecker {
         for_each_value(operand.value, [&](ValueId value) {
           NodeId producer = graph_.value(value).producer;
           if (graph_.node(producer).launches()) sources.push_back(producer);
-          sources.insert(sources.end(), behind[producer.index()].begin(), behind[producer.index()].end());
+          sources.insert(sources.end(), behind[producer.index()].begin(),
+                         behind[producer.index()].end());
         });
         for_each_expr(operand.value, add_symbols);
       }
@@ -161,14 +164,15 @@ class HazardChecker {
     std::string on_b = describe(schedule_.streams[stream_b].stream);
     Diagnostic finding;
     finding.rule = rule;
-    finding.message =
-        fmt::format("{} on {} must complete before {} on {} starts, for {}, but {}", describe(a), on_a,
-                    describe(b), on_b, reason(),
-                    replay_.before(second, first) ? "they run the other way round" : "nothing orders them");
-    finding.fix = stream_a == stream_b
-                      ? fmt::format("launch {} before {} on {}", a.name, b.name, on_a)
-                      : fmt::format("record an event after {} on {} and wait for it before {} on {}",
-                                    a.name, on_a, b.name, on_b);
+    finding.message = fmt::format(
+        "{} on {} must complete before {} on {} starts, for {}, but {}", describe(a), on_a,
+        describe(b), on_b, reason(),
+        replay_.before(second, first) ? "they run the other way round" : "nothing orders them");
+    finding.fix =
+        stream_a == stream_b
+            ? fmt::format("launch {} before {} on {}", a.name, b.name, on_a)
+            : fmt::format("record an event after {} on {} and wait for it before {} on {}", a.name,
+                          on_a, b.name, on_b);
     finding.related = {a.source, b.source};
     findings_.push_back(std::move(finding));
   }

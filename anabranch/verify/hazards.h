@@ -11,9 +11,9 @@
 
 namespace anabranch::verify {
 
-/// race-raw, race-war, race-waw, order-data, order-wait, order-effect. A pair is reported once, under
-/// the first rule that finds it. Complete: if any two conflicting uses are unordered, some pair is
-/// reported; pairs that follow from reported ones may be left out.
+/// race-raw, race-war, race-waw, order-data, order-wait, order-effect. A pair is reported once,
+/// under the first rule that finds it. Complete: if any two conflicting uses are unordered, some
+/// pair is reported; pairs that follow from reported ones may be left out.
 void check_hazards(const Graph& graph, const UseTable& uses, const Schedule& schedule,
                    const Replay& replay, std::vector<Diagnostic>& findings);
 

@@ -47,7 +47,8 @@ class LifetimeChecker {
   void find_given() {
     given_.resize(graph_.buffer_count, nullptr);
     auto mark = [&](ValueId value, const char* what) {
-      if (const TensorType* type = graph_.value(value).tensor()) given_[type->buffer.index()] = what;
+      if (const TensorType* type = graph_.value(value).tensor())
+        given_[type->buffer.index()] = what;
     };
     for (const Argument& output : graph_.outputs) {
       for_each_value(output, [&](ValueId value) { mark(value, "an output"); });
@@ -60,18 +61,22 @@ class LifetimeChecker {
     }
   }
 
-  void report(const char* rule, std::string message, std::string fix, NodeId a = {}, NodeId b = {}) {
+  void report(const char* rule, std::string message, std::string fix, NodeId a = {},
+              NodeId b = {}) {
     std::vector<SourceLocation> where;
     for (NodeId node : {a, b}) {
-      if (node.valid() && node.index() < graph_.nodes.size()) where.push_back(graph_.node(node).source);
+      if (node.valid() && node.index() < graph_.nodes.size())
+        where.push_back(graph_.node(node).source);
     }
-    findings_.push_back({Severity::Error, rule, std::move(message), std::move(fix), std::move(where)});
+    findings_.push_back(
+        {Severity::Error, rule, std::move(message), std::move(fix), std::move(where)});
   }
 
   bool check_buffer(const BufferLife& life, std::vector<bool>& seen) {
     size_t buffer = life.buffer.index();
     if (buffer >= graph_.buffer_count) {
-      report("buffer-unknown", fmt::format("the schedule plans b{}, which the graph does not have", buffer),
+      report("buffer-unknown",
+             fmt::format("the schedule plans b{}, which the graph does not have", buffer),
              "plan only buffers of the graph");
       return false;
     }
@@ -97,11 +102,13 @@ class LifetimeChecker {
       return;
     }
     for (NodeId user : users_[life.buffer.index()]) {
-      if (user == life.acquire || !replay_.launched(user) || replay_.before(life.acquire, user)) continue;
+      if (user == life.acquire || !replay_.launched(user) || replay_.before(life.acquire, user))
+        continue;
       report("acquire-late",
              fmt::format("{} uses {}, but {}, which acquires it, need not come before", place(user),
                          name(life), place(life.acquire)),
-             "acquire the buffer with an operator that all its users come after", user, life.acquire);
+             "acquire the buffer with an operator that all its users come after", user,
+             life.acquire);
     }
   }
 
@@ -126,7 +133,8 @@ class LifetimeChecker {
       report("release-early",
              fmt::format("{} may still use {} after it is released by {}", place(user), name(life),
                          place(life.releases.front())),
-             fmt::format("add {} to the releases", graph_.node(user).name), user, life.releases.front());
+             fmt::format("add {} to the releases", graph_.node(user).name), user,
+             life.releases.front());
     }
     return good;
   }
@@ -153,10 +161,10 @@ class LifetimeChecker {
     for (NodeId release : first.releases) {
       if (replay_.before(release, second.acquire)) continue;
       report("buffers-overlap",
-             fmt::format("{} takes memory of {} while {} may still use it", name(second), name(first),
-                         place(release)),
-             fmt::format("place them apart, or let {} wait for {}", graph_.node(second.acquire).name,
-                         graph_.node(release).name),
+             fmt::format("{} takes memory of {} while {} may still use it", name(second),
+                         name(first), place(release)),
+             fmt::format("place them apart, or let {} wait for {}",
+                         graph_.node(second.acquire).name, graph_.node(release).name),
              release, second.acquire);
     }
   }
@@ -176,7 +184,7 @@ class LifetimeChecker {
   const Replay& replay_;
   std::vector<Diagnostic>& findings_;
   std::vector<std::vector<NodeId>> users_;  // by buffer
-  std::vector<const char*> given_;          // by buffer: what it holds for the caller; null: nothing
+  std::vector<const char*> given_;  // by buffer: what it holds for the caller; null: nothing
 };
 
 }  // namespace

@@ -16,7 +16,8 @@ Replay::Replay(const Graph& graph, const Schedule& schedule, std::vector<Diagnos
 void Replay::report(const char* rule, std::string message, std::string fix, const Node* node) {
   std::vector<SourceLocation> where;
   if (node && node->source.known()) where.push_back(node->source);
-  findings_.push_back({Severity::Error, rule, std::move(message), std::move(fix), std::move(where)});
+  findings_.push_back(
+      {Severity::Error, rule, std::move(message), std::move(fix), std::move(where)});
 }
 
 void Replay::check_launches() {
@@ -28,22 +29,23 @@ void Replay::check_launches() {
       const auto* launch = std::get_if<Launch>(&one);
       if (!launch) continue;
       if (launch->node.index() >= graph_.nodes.size() || !graph_.node(launch->node).launches()) {
-        report("launch-unknown", fmt::format("{} launches what is no operator of the graph",
-                                             describe(program.stream)),
-               "launch only operators and waits");
+        report(
+            "launch-unknown",
+            fmt::format("{} launches what is no operator of the graph", describe(program.stream)),
+            "launch only operators and waits");
         continue;
       }
       const Node& node = graph_.node(launch->node);
       if (seen[launch->node.index()]) {
-        report("launch-twice", fmt::format("{} is launched again on {}", describe(node),
-                                           describe(program.stream)),
+        report("launch-twice",
+               fmt::format("{} is launched again on {}", describe(node), describe(program.stream)),
                "launch each operator once", &node);
       }
       seen[launch->node.index()] = true;
       if (many && node.stream.index() != s) {
         report("wrong-stream",
-               fmt::format("{} is launched on {} (stream {}), but belongs to stream {}", describe(node),
-                           describe(program.stream), s, node.stream.index()),
+               fmt::format("{} is launched on {} (stream {}), but belongs to stream {}",
+                           describe(node), describe(program.stream), s, node.stream.index()),
                "launch it on the stream of its label", &node);
       }
     }
@@ -88,8 +90,9 @@ bool Replay::find_records() {
   for (size_t e = 0; e < record_.size(); ++e) {
     if (waits_[e].empty() || (record_[e] && e < schedule_.event_count)) continue;
     good = false;
-    std::string reason = record_[e] ? fmt::format("the schedule has only {} events", schedule_.event_count)
-                                    : "nothing records it";
+    std::string reason = record_[e]
+                             ? fmt::format("the schedule has only {} events", schedule_.event_count)
+                             : "nothing records it";
     report("event-not-recorded",
            fmt::format("{} waits for event e{}, but {}",
                        describe(schedule_.streams[waits_[e][0].stream].stream), e, reason),

@@ -11,14 +11,15 @@
 namespace anabranch::verify {
 
 /// The graph alone. Rules: value-undefined, stream-unknown, buffer-unknown, control-backward,
-/// duplicate-name, write-not-operand, view-buffer, size-tensor, wait-form, wait-unmatched. Bodies of
-/// control operators are checked too.
+/// duplicate-name, write-not-operand, view-buffer, size-tensor, wait-form, wait-unmatched. Bodies
+/// of control operators are checked too.
 std::vector<Diagnostic> check_graph(const Graph& graph);
 
 /// The schedule against the graph. Rules (one per name): launch-missing, launch-twice,
 /// launch-unknown, wrong-stream (not when the schedule has one stream), event-recorded-twice,
-/// event-not-recorded, deadlock, race-raw, race-war, race-waw, order-data, order-wait, order-effect,
-/// buffer-unknown, buffer-twice, acquire-late, release-early, release-missing, buffers-overlap.
+/// event-not-recorded, deadlock, race-raw, race-war, race-waw, order-data, order-wait,
+/// order-effect, buffer-unknown, buffer-twice, acquire-late, release-early, release-missing,
+/// buffers-overlap.
 std::vector<Diagnostic> check_schedule(const Graph& graph, const Schedule& schedule);
 
 /// True if any finding is an error.

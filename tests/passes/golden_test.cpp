@@ -66,7 +66,8 @@ void write(const fs::path& path, Golden golden, const std::string& after) {
   golden.sections["after"] = after;
   std::ofstream file(path);
   file << golden.comment;
-  for (const std::string& name : golden.order) file << "=== " << name << "\n" << golden.sections[name];
+  for (const std::string& name : golden.order)
+    file << "=== " << name << "\n" << golden.sections[name];
 }
 
 std::string print(const std::vector<Diagnostic>& findings) {
@@ -79,8 +80,8 @@ std::string print(const Graph& graph, const passes::EventReport& report) {
   std::string text;
   auto add = [&](const char* what, const std::vector<passes::CrossEdge>& edges) {
     for (const passes::CrossEdge& edge : edges) {
-      text += fmt::format("{} {} -> {}: {}\n", what, graph.node(edge.from).name, graph.node(edge.to).name,
-                          edge.why);
+      text += fmt::format("{} {} -> {}: {}\n", what, graph.node(edge.from).name,
+                          graph.node(edge.to).name, edge.why);
     }
   };
   add("placed", report.placed);
@@ -142,7 +143,8 @@ const std::map<std::string, Pass>& all_passes() {
          Schedule schedule = parse_schedule(graph, golden.sections.at("schedule"));
          return print(verify::check_schedule(graph, schedule));
        }},
-      {"verify_graph", [](const Golden&, Graph graph) { return print(verify::check_graph(graph)); }},
+      {"verify_graph",
+       [](const Golden&, Graph graph) { return print(verify::check_graph(graph)); }},
       {"pipeline", run_pipeline},
   };
   return table;
@@ -181,11 +183,15 @@ TEST_P(GoldenFile, BeforeGivesAfter) {
   EXPECT_EQ(after, golden.sections.at("after")) << path;
 }
 
-INSTANTIATE_TEST_SUITE_P(Passes, GoldenFile, testing::ValuesIn(find_files()), [](const testing::TestParamInfo<fs::path>& file) {
-  std::string name = file.param.parent_path().filename().string() + "_" + file.param.stem().string();
-  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Passes, GoldenFile, testing::ValuesIn(find_files()),
+                         [](const testing::TestParamInfo<fs::path>& file) {
+                           std::string name = file.param.parent_path().filename().string() + "_" +
+                                              file.param.stem().string();
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return !std::isalnum(c); },
+                               '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace anabranch

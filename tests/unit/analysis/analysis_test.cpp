@@ -69,7 +69,8 @@ TEST(HappensBefore, RefusesSchedulesWithoutAnOrder) {
     stream 0 "" { wait e1; launch ^a; record e0 }
     stream 1 "1" { wait e0; launch ^c; record e1 } })"),
             "deadlock");
-  EXPECT_EQ(rule_of(graph, R"(schedule { stream 0 "" { wait e0; launch ^a } })"), "event-not-recorded");
+  EXPECT_EQ(rule_of(graph, R"(schedule { stream 0 "" { wait e0; launch ^a } })"),
+            "event-not-recorded");
   EXPECT_EQ(rule_of(graph, R"(schedule { stream 0 "" { record e0; launch ^a; record e0 } })"),
             "event-recorded-twice");
   EXPECT_EQ(rule_of(graph, R"(schedule { stream 0 "" { launch ^a; launch ^a } })"), "launch-twice");
@@ -106,8 +107,10 @@ TEST_P(RandomPrograms, ConcurrentStreamsEqualsTryingAllPairs) {
   for (size_t a = 0; a < graph.nodes.size(); ++a) {
     std::set<size_t> streams;
     for (size_t b = 0; b < graph.nodes.size(); ++b) {
-      bool kernels = graph.nodes[a].kind == NodeKind::Operator && graph.nodes[b].kind == NodeKind::Operator;
-      if (kernels && !order.ordered(NodeId(a), NodeId(b))) streams.insert(graph.nodes[b].stream.index());
+      bool kernels =
+          graph.nodes[a].kind == NodeKind::Operator && graph.nodes[b].kind == NodeKind::Operator;
+      if (kernels && !order.ordered(NodeId(a), NodeId(b)))
+        streams.insert(graph.nodes[b].stream.index());
     }
     ASSERT_EQ(width[a], streams.size()) << graph.nodes[a].name;
   }

@@ -34,7 +34,8 @@ Relation schedule_order(const Graph& graph, const Schedule& schedule) {
         continue;
       }
       const auto* launch = std::get_if<Launch>(&command);
-      size_t point = launch ? launch->node.index() : operators + std::get<Record>(command).event.index();
+      size_t point =
+          launch ? launch->node.index() : operators + std::get<Record>(command).event.index();
       for (size_t earlier : before) order[earlier][point] = true;
       if (launch) before.push_back(point);
     }

@@ -30,7 +30,8 @@ class Maker {
   /// Mostly recent values, so that graphs are deep as well as wide.
   ValueId pick_value() {
     size_t count = graph_.values.size();
-    return chance(60) ? ValueId(count - 1 - pick(std::min<size_t>(count, 6))) : ValueId(pick(count));
+    return chance(60) ? ValueId(count - 1 - pick(std::min<size_t>(count, 6)))
+                      : ValueId(pick(count));
   }
 
   static TensorType window(BufferId buffer, int64_t offset, int64_t size) {
@@ -72,7 +73,8 @@ class Maker {
     }
     if (in_place) node.writes.push_back(x);
     if (chance(8)) node.effects.push_back({EffectKind::Random, chance(50) ? "cpu" : "mine"});
-    finish(std::move(node), in_place ? tensor(x) : window(BufferId(graph_.buffer_count), 0, kElements));
+    finish(std::move(node),
+           in_place ? tensor(x) : window(BufferId(graph_.buffer_count), 0, kElements));
   }
 
   void add_view(ValueId x) {

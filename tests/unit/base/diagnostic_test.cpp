@@ -21,7 +21,8 @@ TEST(Diagnostic, SaysWhatWhereAndTheWayOut) {
 TEST(Error, CarriesAllFindings) {
   Error one("rule", "message", "fix");
   EXPECT_STREQ(one.what(), "error[rule]: message\n  fix: fix");
-  Error two(std::vector<Diagnostic>{{Severity::Error, "a", "first", "", {}}, {Severity::Note, "b", "second", "", {}}});
+  Error two(std::vector<Diagnostic>{{Severity::Error, "a", "first", "", {}},
+                                    {Severity::Note, "b", "second", "", {}}});
   EXPECT_STREQ(two.what(), "error[a]: first\nnote[b]: second");
   EXPECT_EQ(two.diagnostics().size(), 2u);
 }

@@ -57,7 +57,8 @@ TEST(Lexer, Numbers) {
 }
 
 TEST(Lexer, StringsReadBackWhatQuoteWrites) {
-  for (std::string text : {"", "plain", "a\"b\\c", "line\nbreak\ttab\r", "\x01\x1f\x7f", "流 1", "%s {x}"}) {
+  for (std::string text :
+       {"", "plain", "a\"b\\c", "line\nbreak\ttab\r", "\x01\x1f\x7f", "流 1", "%s {x}"}) {
     EXPECT_EQ(only(quote(text)).text, text) << quote(text);
   }
   EXPECT_EQ(quote("\x01"), "\"\\x01\"");
@@ -75,7 +76,8 @@ TEST(Lexer, Positions) {
 }
 
 TEST(Lexer, ErrorsNameThePlace) {
-  EXPECT_THAT(error_of("a\n \"open"), HasSubstr("graph text, line 2, column 2: a string has no closing quote"));
+  EXPECT_THAT(error_of("a\n \"open"),
+              HasSubstr("graph text, line 2, column 2: a string has no closing quote"));
   EXPECT_THAT(error_of("\"open\n\""), HasSubstr("a string ends before its line does"));
   EXPECT_THAT(error_of("99999999999999999999"), HasSubstr("not a number that fits"));
   EXPECT_THAT(error_of("1.2.3"), HasSubstr("not a number"));

@@ -43,8 +43,8 @@ TEST(Expr, ConstantsFold) {
 }
 
 TEST(Expr, TextsReadBack) {
-  for (const char* text : {"4", "s0", "(s0*2)", "(s0+-1)", "(s0//2)", "mod(s0,2)", "min(s0,8)", "max(s0,8)",
-                           "((s0*2)+(s1//mod(s0,4)))"}) {
+  for (const char* text : {"4", "s0", "(s0*2)", "(s0+-1)", "(s0//2)", "mod(s0,2)", "min(s0,8)",
+                           "max(s0,8)", "((s0*2)+(s1//mod(s0,4)))"}) {
     EXPECT_EQ(to_string(parse(text)), text);
     EXPECT_EQ(parse(to_string(parse(text))), parse(text));
   }

@@ -53,7 +53,8 @@ TEST(Graph, ValueOperandsRepeatAsWritten) {
       ^a op(%x, [%y, [%x]], 3, k=%y)
       return
     })");
-  EXPECT_THAT(graph.value_operands(NodeId(2)), ElementsAre(ValueId(0), ValueId(1), ValueId(0), ValueId(1)));
+  EXPECT_THAT(graph.value_operands(NodeId(2)),
+              ElementsAre(ValueId(0), ValueId(1), ValueId(0), ValueId(1)));
 }
 
 TEST(Describe, NodesAndStreams) {

@@ -86,13 +86,18 @@ std::string error_of(const std::string& body) {
 
 TEST(GraphText, ErrorsSayWhereAndWhat) {
   EXPECT_THAT(error_of("%a = add(%y) : f32[2] @b1\nreturn"), HasSubstr("line 4"));
-  EXPECT_THAT(error_of("%a = add(%y) : f32[2] @b1\nreturn"), HasSubstr("%y is not defined before this use"));
-  EXPECT_THAT(error_of("%a, %b = add(%x) : f32[2] @b1\nreturn"), HasSubstr("2 results but 1 types"));
-  EXPECT_THAT(error_of("%x = add(%x) : f32[2] @b1\nreturn"), HasSubstr("two operators are named x"));
-  EXPECT_THAT(error_of("%x = ^y add(%x) : f32[2] @b1\nreturn"), HasSubstr("two results are named %x"));
+  EXPECT_THAT(error_of("%a = add(%y) : f32[2] @b1\nreturn"),
+              HasSubstr("%y is not defined before this use"));
+  EXPECT_THAT(error_of("%a, %b = add(%x) : f32[2] @b1\nreturn"),
+              HasSubstr("2 results but 1 types"));
+  EXPECT_THAT(error_of("%x = add(%x) : f32[2] @b1\nreturn"),
+              HasSubstr("two operators are named x"));
+  EXPECT_THAT(error_of("%x = ^y add(%x) : f32[2] @b1\nreturn"),
+              HasSubstr("two results are named %x"));
   EXPECT_THAT(error_of("^a add(%x) after(^z)\nreturn"), HasSubstr("^z is not an earlier operator"));
   EXPECT_THAT(error_of("^a add(%x) stream 4\nreturn"), HasSubstr("stream 4 is not declared"));
-  EXPECT_THAT(error_of("^a add(%x) effects(magic \"x\")\nreturn"), HasSubstr("random, collective or io"));
+  EXPECT_THAT(error_of("^a add(%x) effects(magic \"x\")\nreturn"),
+              HasSubstr("random, collective or io"));
   EXPECT_THAT(error_of("^a add(%x) {\"k\": 1, \"k\": 2}\nreturn"), HasSubstr("given twice"));
   EXPECT_THAT(error_of("^a add(%x) {\"k\": [1, \"a\"]}\nreturn"), HasSubstr("one kind of item"));
   EXPECT_THAT(error_of("^a add(%x"), HasSubstr("expected ')'"));

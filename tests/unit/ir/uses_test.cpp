@@ -45,7 +45,9 @@ std::string text_of(const Graph& graph, size_t node) {
   UseTable uses(graph);
   std::string text;
   for (const Use& use : uses.of(NodeId(node))) {
-    const char* access = use.access == Access::Read ? "read" : use.access == Access::Write ? "write" : "update";
+    const char* access = use.access == Access::Read    ? "read"
+                         : use.access == Access::Write ? "write"
+                                                       : "update";
     text += std::string(access) + " " + uses.describe(graph, use.buffer) + "; ";
   }
   return text;
@@ -94,7 +96,8 @@ TEST(UseTable, BodiesAddTheirEffectsAndWrites) {
       return %c, %d
     })");
   EXPECT_EQ(text_of(graph, 1), "read buffer b0 (%x); write buffer b1 (%c); ");
-  EXPECT_EQ(text_of(graph, 2), "update buffer b0 (%x); update the output \"stdout\"; write buffer b2 (%d); ");
+  EXPECT_EQ(text_of(graph, 2),
+            "update buffer b0 (%x); update the output \"stdout\"; write buffer b2 (%d); ");
 }
 
 TEST(BufferRoots, FirstValueOfEachBuffer) {

@@ -67,14 +67,16 @@ TEST_P(RandomPrograms, EventsAreTheTransitiveReduction) {
     size_t launched = 0;
     for (const Command& command : program.commands) {
       if (const auto* launch = std::get_if<Launch>(&command)) launched = launch->node.index();
-      if (const auto* record = std::get_if<Record>(&command)) recorder[record->event.index()] = launched;
+      if (const auto* record = std::get_if<Record>(&command))
+        recorder[record->event.index()] = launched;
     }
   }
   EXPECT_EQ(recorder.size(), schedule.event_count);
   for (const StreamProgram& program : schedule.streams) {
     std::vector<size_t> waiting;
     for (const Command& command : program.commands) {
-      if (const auto* wait = std::get_if<Wait>(&command)) waiting.push_back(recorder.at(wait->event.index()));
+      if (const auto* wait = std::get_if<Wait>(&command))
+        waiting.push_back(recorder.at(wait->event.index()));
       const auto* launch = std::get_if<Launch>(&command);
       if (!launch) continue;
       for (size_t from : waiting) placed.emplace(from, launch->node.index());
@@ -91,7 +93,8 @@ TEST_P(RandomPrograms, BuffersAreReleasedByTheirMaximalUses) {
     Relation order = testing_support::schedule_order(g, *schedule);
     std::set<size_t> given, planned;
     for (const Node& node : g.nodes) {
-      if (node.kind == NodeKind::Input) given.insert(g.value(node.results[0]).tensor()->buffer.index());
+      if (node.kind == NodeKind::Input)
+        given.insert(g.value(node.results[0]).tensor()->buffer.index());
     }
     for (const Argument& output : g.outputs) {
       given.insert(g.value(std::get<ValueId>(output.value)).tensor()->buffer.index());

@@ -56,13 +56,18 @@ std::string error_of(const char* text) {
 TEST(ScheduleText, Errors) {
   EXPECT_THAT(error_of("schedule { stream 0 \"\" { launch ^z } }"), HasSubstr("no operator z"));
   EXPECT_THAT(error_of("schedule { stream 1 \"\" { } }"), HasSubstr("numbered 0, 1, 2"));
-  EXPECT_THAT(error_of("schedule { stream 0 \"\" { record x1 } }"), HasSubstr("expected e<number>"));
-  EXPECT_THAT(error_of("schedule { stream 0 \"\" inner_parallel maybe { } }"), HasSubstr("true or false"));
-  EXPECT_THAT(error_of("schedule { stream 0 \"\" { launch ^a threads -1 } }"), HasSubstr("negative"));
+  EXPECT_THAT(error_of("schedule { stream 0 \"\" { record x1 } }"),
+              HasSubstr("expected e<number>"));
+  EXPECT_THAT(error_of("schedule { stream 0 \"\" inner_parallel maybe { } }"),
+              HasSubstr("true or false"));
+  EXPECT_THAT(error_of("schedule { stream 0 \"\" { launch ^a threads -1 } }"),
+              HasSubstr("negative"));
   EXPECT_THAT(error_of("schedule { stream 0 \"\" { launch ^a"), HasSubstr("expected"));
   EXPECT_THAT(error_of("schedule { } more"), HasSubstr("after the end"));
-  EXPECT_THAT(error_of("schedule { stream 0 \"\" { wait e4294967296 } }"), HasSubstr("expected e<number>"));
-  EXPECT_THAT(error_of("schedule { stream 0 \"\" { wait e99 } }"), HasSubstr("more events than operators"));
+  EXPECT_THAT(error_of("schedule { stream 0 \"\" { wait e4294967296 } }"),
+              HasSubstr("expected e<number>"));
+  EXPECT_THAT(error_of("schedule { stream 0 \"\" { wait e99 } }"),
+              HasSubstr("more events than operators"));
 }
 
 }  // namespace

@@ -85,7 +85,8 @@ TEST_P(RandomSchedules, SwappedCommandsAreRefusedWhenAHazardIsUnordered) {
     if (stuck) continue;
     Relation order = testing_support::schedule_order(compiled_.graph, schedule);
     EXPECT_EQ(verify::has_errors(findings), !testing_support::keeps_hazards(compiled_.graph, order))
-        << print(findings) << print_graph(compiled_.graph) << print_schedule(compiled_.graph, schedule);
+        << print(findings) << print_graph(compiled_.graph)
+        << print_schedule(compiled_.graph, schedule);
   }
 }
 
@@ -116,12 +117,14 @@ TEST_P(RandomMemoryPlans, OverlapIsRefusedWhenLivesOverlap) {
     Schedule schedule = compiled.schedule;
     size_t arena = 4 + random() % 60;
     for (BufferLife& life : schedule.buffers) {
-      life.placement = Placement{static_cast<int64_t>(random() % arena), static_cast<int64_t>(1 + random() % 4)};
+      life.placement =
+          Placement{static_cast<int64_t>(random() % arena), static_cast<int64_t>(1 + random() % 4)};
     }
     bool overlap = false;
     for (const BufferLife& a : schedule.buffers) {
       for (const BufferLife& b : schedule.buffers) {
-        bool shares = a.buffer != b.buffer && a.placement->offset < b.placement->offset + b.placement->size &&
+        bool shares = a.buffer != b.buffer &&
+                      a.placement->offset < b.placement->offset + b.placement->size &&
                       b.placement->offset < a.placement->offset + a.placement->size;
         overlap = overlap || (shares && !done(a, b) && !done(b, a));
       }
