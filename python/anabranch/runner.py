@@ -39,9 +39,9 @@ def _install_names():
               "as they are", file=sys.stderr)
         return
     aliases.install_aliases()
-    from anabranch import npu
+    from anabranch.npu import install
 
-    npu.install()
+    install()
 
 
 def _execute(script):

@@ -158,6 +158,7 @@ c10::IValue convert_literal(const Argument& argument, const c10::TypePtr& type, 
       if (auto value = number(argument)) return c10::IValue(wrapped_number(*value));
       break;
     case TypeKind::StringType:
+    case TypeKind::AnyType:  // collectives take their process group so, by name
       if (const auto* text = std::get_if<std::string>(&argument.value)) return c10::IValue(*text);
       break;
     case TypeKind::DeviceObjType: return convert_device(argument, *type);

@@ -1,5 +1,11 @@
-"""torch_npu.dynamo: another way to the compat tree."""
+"""torch_npu.dynamo: another way to the compat tree, which loads on first use."""
 
-from anabranch import torchair
+import importlib
 
 __all__ = ["torchair"]
+
+
+def __getattr__(name):
+    if name != "torchair":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module("anabranch.torchair")

@@ -4,6 +4,6 @@ from anabranch import aliases
 
 aliases.take_over(__name__)
 if aliases.real_spec(__name__) is None:
-    from anabranch import npu
+    from anabranch.npu import install
 
-    npu.install()
+    install()
