@@ -135,10 +135,16 @@ def empty_cache():
     """Does nothing: the allocator of the host has no cache of its own."""
 
 
+_most_seen = 0
+
+
 def memory_allocated(device=None):
     """Bytes that the process has in memory."""
+    global _most_seen
     with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+        now = int(file.read().split()[1]) * resource.getpagesize()
+    _most_seen = max(_most_seen, now)
+    return now
 
 
 memory_reserved = memory_allocated
@@ -146,7 +152,8 @@ memory_reserved = memory_allocated
 
 def max_memory_allocated(device=None):
     """Most bytes that the process has had in memory."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # The kernel updates its own maximum late, so it can be below what was just seen.
+    return max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, _most_seen)
 
 
 max_memory_reserved = max_memory_allocated
