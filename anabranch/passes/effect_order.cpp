@@ -20,11 +20,13 @@ void order_effects(Graph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     NodeId id(i);
     before.clear();
+    std::vector<ValueId> operands = graph.value_operands(id);
     for (const Use& use : uses.of(id)) {
       found.clear();
       history.append_conflicts(use, found);
-      // Reading a value through an alias, a wait say, comes after the value's origin anyway.
-      NodeId known = use.value.valid() ? origin[use.value.index()] : NodeId{};
+      // An operand, also one behind an alias such as a wait, brings a data edge from its origin.
+      bool operand = std::find(operands.begin(), operands.end(), use.value) != operands.end();
+      NodeId known = operand ? origin[use.value.index()] : NodeId{};
       for (NodeId earlier : found) {
         if (earlier != known && earlier != id) before.push_back(earlier);
       }
