@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "anabranch/base/diagnostic.h"
 #include "anabranch/base/lexer.h"
@@ -16,6 +18,25 @@ struct Expr::Node {
 };
 
 namespace {
+
+constexpr std::array<std::pair<ExprOp, std::string_view>, 9> kFunctions{{
+    {ExprOp::Mod, "mod"},
+    {ExprOp::Min, "min"},
+    {ExprOp::Max, "max"},
+    {ExprOp::Eq, "eq"},
+    {ExprOp::Ne, "ne"},
+    {ExprOp::Lt, "lt"},
+    {ExprOp::Le, "le"},
+    {ExprOp::And, "and"},
+    {ExprOp::Or, "or"},
+}};
+
+std::string_view function_name(ExprOp op) {
+  for (const auto& [known, name] : kFunctions) {
+    if (known == op) return name;
+  }
+  return "";
+}
 
 int64_t floor_div(int64_t a, int64_t b) {
   if (b == 0) throw Error("division-by-zero", "a size expression divides by zero");
@@ -31,6 +52,12 @@ int64_t apply_op(ExprOp op, int64_t a, int64_t b) {
     case ExprOp::Mod: return a - floor_div(a, b) * b;
     case ExprOp::Min: return std::min(a, b);
     case ExprOp::Max: return std::max(a, b);
+    case ExprOp::Eq: return a == b;
+    case ExprOp::Ne: return a != b;
+    case ExprOp::Lt: return a < b;
+    case ExprOp::Le: return a <= b;
+    case ExprOp::And: return a != 0 && b != 0;
+    case ExprOp::Or: return a != 0 || b != 0;
     case ExprOp::Constant:
     case ExprOp::Symbol: break;
   }
@@ -53,6 +80,8 @@ Expr Expr::apply(ExprOp op, Expr left, Expr right) {
   expr.node_ = std::make_shared<const Node>(Node{op, {}, std::move(left), std::move(right)});
   return expr;
 }
+
+bool Expr::is_condition() const { return node_ && node_->op >= ExprOp::Eq; }
 
 int64_t Expr::evaluate(const SymbolTable& symbols) const {
   if (!node_) return value_;
@@ -93,9 +122,7 @@ std::string to_string(const Expr& expr) {
     case ExprOp::Add: return fmt::format("({}+{})", left, right);
     case ExprOp::Mul: return fmt::format("({}*{})", left, right);
     case ExprOp::FloorDiv: return fmt::format("({}//{})", left, right);
-    case ExprOp::Mod: return fmt::format("mod({},{})", left, right);
-    case ExprOp::Min: return fmt::format("min({},{})", left, right);
-    default: return fmt::format("max({},{})", left, right);
+    default: return fmt::format("{}({},{})", function_name(node.op), left, right);
   }
 }
 
@@ -110,11 +137,12 @@ Expr parse_primary(Lexer& lexer) {
   }
   Token word = lexer.expect_kind(TokenKind::Word, "a size expression");
   if (!lexer.at("(")) return Expr::symbol(word.text);
-  ExprOp op = word.text == "mod"   ? ExprOp::Mod
-              : word.text == "min" ? ExprOp::Min
-              : word.text == "max" ? ExprOp::Max
-                                   : ExprOp::Constant;
-  if (op == ExprOp::Constant) lexer.fail("unknown function in a size expression: " + word.text);
+  auto function = std::find_if(kFunctions.begin(), kFunctions.end(),
+                               [&](const auto& known) { return known.second == word.text; });
+  if (function == kFunctions.end()) {
+    lexer.fail("unknown function in a size expression: " + word.text);
+  }
+  ExprOp op = function->first;
   lexer.expect("(");
   Expr left = parse_expr(lexer);
   lexer.expect(",");

@@ -12,7 +12,22 @@ namespace anabranch {
 
 class Lexer;
 
-enum class ExprOp : uint8_t { Constant, Symbol, Add, Mul, FloorDiv, Mod, Min, Max };
+enum class ExprOp : uint8_t {
+  Constant,
+  Symbol,
+  Add,
+  Mul,
+  FloorDiv,
+  Mod,
+  Min,
+  Max,
+  Eq,  // from here on: conditions, 1 or 0
+  Ne,
+  Lt,
+  Le,
+  And,
+  Or,
+};
 
 /// Values of symbols in one call, by name.
 using SymbolTable = std::unordered_map<std::string, int64_t>;
@@ -26,6 +41,8 @@ class Expr {
   static Expr apply(ExprOp op, Expr left, Expr right);
 
   bool is_constant() const { return node_ == nullptr; }
+  /// True for a comparison or a connection of such.
+  bool is_condition() const;
   /// The integer; call only when is_constant().
   int64_t constant() const { return value_; }
 
@@ -43,7 +60,8 @@ class Expr {
   friend std::string to_string(const Expr& expr);
 };
 
-/// `4`, `s0`, `(s0*2)`, `(s0+-1)`, `(s0//2)`, `mod(s0,2)`, `min(s0,8)`, `max(s0,8)`.
+/// `4`, `s0`, `(s0*2)`, `(s0+-1)`, `(s0//2)`, `mod(s0,2)`, `min(s0,8)`, `max(s0,8)`,
+/// `eq(u0,1)`, and likewise ne, lt, le, and, or.
 std::string to_string(const Expr& expr);
 /// Parses what to_string prints, with or without parentheses around infix operators.
 Expr parse_expr(Lexer& lexer);

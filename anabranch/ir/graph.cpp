@@ -65,6 +65,7 @@ void Graph::erase_nodes(const std::vector<bool>& erased) {
     for (Operand& operand : node.operands) for_each_value(operand.value, renumber);
     for (ValueId& value : node.results) renumber(value);
     for (ValueId& value : node.writes) renumber(value);
+    for (ValueId& value : node.reads) renumber(value);
     for (ControlEdge& edge : node.control) edge.from = new_node[edge.from.index()];
   }
   for (Argument& output : outputs) for_each_value(output, renumber);

@@ -53,7 +53,8 @@ struct Node {
   NodeKind kind = NodeKind::Operator;
   std::vector<Operand> operands;
   std::vector<ValueId> results;
-  std::vector<ValueId> writes;   // operands whose memory it changes
+  std::vector<ValueId> writes;  // operands whose memory it changes
+  std::vector<ValueId> reads;   // no operands, but in use until it completes: see docs/formats.md
   std::vector<Effect> effects;
   std::vector<std::shared_ptr<Graph>> bodies;  // of control operators: cond, while_loop
   std::vector<ControlEdge> control;
@@ -86,11 +87,11 @@ struct Stream {
 
 struct Graph {
   std::string name;
-  std::vector<Node> nodes;     // program order: NodeId is the position
+  std::vector<Node> nodes;  // program order: NodeId is the position
   std::vector<Value> values;
   std::vector<Argument> outputs;  // values, None or host expressions
   std::vector<Stream> streams{Stream{}};
-  size_t buffer_count = 0;     // buffers are b0 … b<count-1>
+  size_t buffer_count = 0;  // buffers are b0 … b<count-1>
 
   Node& node(NodeId id) { return nodes[id.index()]; }
   const Node& node(NodeId id) const { return nodes[id.index()]; }

@@ -125,6 +125,8 @@ class GraphParser {
     for (;;) {
       if (lexer_.accept_word("writes")) {
         parse_sequence([&] { node.writes.push_back(parse_value()); });
+      } else if (lexer_.accept_word("reads")) {
+        parse_sequence([&] { node.reads.push_back(parse_value()); });
       } else if (lexer_.accept_word("effects")) {
         parse_sequence([&] { node.effects.push_back(parse_effect()); });
       } else if (lexer_.accept_word("after")) {

@@ -98,6 +98,10 @@ class GraphPrinter {
       text +=
           fmt::format(" writes({})", join(node.writes, ", ", [&](ValueId v) { return value(v); }));
     }
+    if (!node.reads.empty()) {
+      text +=
+          fmt::format(" reads({})", join(node.reads, ", ", [&](ValueId v) { return value(v); }));
+    }
     if (!node.effects.empty()) {
       text += fmt::format(" effects({})", join(node.effects, ", ", [](const Effect& e) {
                             return fmt::format("{} {}", to_string(e.kind), quote(e.resource));

@@ -42,6 +42,8 @@ constexpr std::array kDTypes{
     DTypeInfo{DType::C128, "c128", 16},
 };
 
+constexpr std::array<std::string_view, 3> kHostKinds{"int", "bool", "float"};
+
 const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
 
 std::vector<Expr> parse_list(Lexer& lexer, std::string_view open, std::string_view close) {
@@ -113,7 +115,8 @@ std::vector<Expr> contiguous_strides(const std::vector<Expr>& sizes) {
 
 std::string to_string(const Type& type) {
   if (const auto* host = std::get_if<HostType>(&type))
-    return fmt::format("int({})", to_string(host->value));
+    return fmt::format("{}({})", kHostKinds[static_cast<size_t>(host->kind)],
+                       to_string(host->value));
   const auto& tensor = std::get<TensorType>(type);
   std::string text = fmt::format("{}[{}]", to_string(tensor.dtype), join(tensor.sizes));
   if (tensor.strides != contiguous_strides(tensor.sizes))
@@ -127,9 +130,11 @@ std::string to_string(const Type& type) {
 
 Type parse_type(Lexer& lexer) {
   Token name = lexer.expect_kind(TokenKind::Word, "a type such as f32[4,8] @b0");
-  if (name.text == "int") {
+  auto kind = std::find(kHostKinds.begin(), kHostKinds.end(), name.text);
+  // `bool` alone is a dtype.
+  if (kind != kHostKinds.end() && (lexer.at("(") || name.text == "int")) {
     lexer.expect("(");
-    HostType host{parse_expr(lexer)};
+    HostType host{parse_expr(lexer), static_cast<HostKind>(kind - kHostKinds.begin())};
     lexer.expect(")");
     return host;
   }

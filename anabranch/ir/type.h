@@ -16,8 +16,26 @@ namespace anabranch {
 class Lexer;
 
 enum class DType : uint8_t {
-  Bool, U8, U16, U32, U64, I8, I16, I32, I64,
-  F16, BF16, F32, F64, F8E4M3FN, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ, C32, C64, C128,
+  Bool,
+  U8,
+  U16,
+  U32,
+  U64,
+  I8,
+  I16,
+  I32,
+  I64,
+  F16,
+  BF16,
+  F32,
+  F64,
+  F8E4M3FN,
+  F8E5M2,
+  F8E4M3FNUZ,
+  F8E5M2FNUZ,
+  C32,
+  C64,
+  C128,
 };
 
 /// "f16", "bf16", "i64", "bool", "c64", "f8e4m3fn", …
@@ -41,9 +59,14 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-/// An integer computed on the host (a size, `x.shape[0]`): no buffer, no launch.
+/// How the 64 bits of a host number are read: a bool is 0 or 1, a float the bits of a double.
+enum class HostKind : uint8_t { Int, Bool, Float };
+
+/// A number computed on the host: no buffer. `x.shape[0]` needs no launch; `x.item()` is the result
+/// of an operator, which defines the symbol.
 struct HostType {
   Expr value;
+  HostKind kind = HostKind::Int;
   bool operator==(const HostType&) const = default;
 };
 
@@ -66,7 +89,7 @@ void for_each_expr(const Type& type, Visit&& visit) {
 std::vector<Expr> contiguous_strides(const std::vector<Expr>& sizes);
 
 /// `f16[4,8](8,1)+16 @b3`; strides are left out when contiguous, the offset when 0, `conj` and
-/// `neg` follow when set. A host integer prints as `int(s0*2)`.
+/// `neg` follow when set. Host numbers print as `int(s0*2)`, `bool(u0)`, `float(z0)`.
 std::string to_string(const Type& type);
 Type parse_type(Lexer& lexer);
 

@@ -96,6 +96,7 @@ void UseTable::add_operator(const Graph& graph, const Node& node) {
     });
   }
   for (ValueId value : node.writes) add(value, Access::Update);
+  for (ValueId value : node.reads) add(value, Access::Read);
   std::vector<Effect> effects;
   append_effects(node, effects);
   for (const Effect& effect : effects) {

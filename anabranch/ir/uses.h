@@ -12,7 +12,8 @@ namespace anabranch {
 
 /// The uses of every operator of a graph, in program order.
 ///
-/// * an operand is a Read of its byte range, a written operand an Update;
+/// * an operand is a Read of its byte range, a written operand an Update; what the node `reads`
+///   beside its operands is a Read;
 /// * a result in a buffer that no earlier node made is a Write of the whole buffer; a result in a
 ///   known buffer (a view, the returned `self` of an in-place operator) is no use of its own;
 /// * an effect is an Update of a resource, which has a BufferId after those of the graph;

@@ -73,6 +73,11 @@ bool has_one_query_row(const Graph& graph, const Node& node) {
 }  // namespace
 
 bool is_thread_sensitive(const Graph& graph, const Node& node) {
+  for (const auto& body : node.bodies) {
+    for (const Node& inner : body->nodes) {
+      if (is_thread_sensitive(*body, inner)) return true;
+    }
+  }
   std::string_view name = base_name(node.op);
   auto entry = std::lower_bound(kTable.begin(), kTable.end(), name,
                                 [](const Entry& e, std::string_view n) { return e.name < n; });

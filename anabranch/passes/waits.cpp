@@ -56,6 +56,7 @@ std::vector<bool> find_needed(const Graph& graph, const Markers& markers) {
     NodeId id = work.back();
     work.pop_back();
     for (ValueId value : graph.value_operands(id)) need(graph.value(value).producer);
+    for (ValueId value : graph.node(id).reads) need(graph.value(value).producer);
     for (const ControlEdge& edge : graph.node(id).control) need(edge.from);
     if (graph.node(id).kind != NodeKind::Wait) continue;
     for (NodeId marker : markers_of(markers, graph.node(id))) need(marker);

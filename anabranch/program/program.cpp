@@ -1,8 +1,10 @@
 #include "anabranch/program/program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 namespace anabranch {
 namespace {
@@ -15,6 +17,39 @@ std::string message_of(const std::exception_ptr& error) {
   } catch (...) {
     return "an exception that is not a std::exception";
   }
+}
+
+/// The failure of an operator inside a control operator: its own exception and place.
+void unwrap_body_failure(LaunchFailure& failure, std::string& context) {
+  try {
+    std::rethrow_exception(failure.error);
+  } catch (const BodyFailure& inner) {
+    std::exception_ptr original = inner.error;
+    context = inner.where + ", " + context;
+    failure.error = std::move(original);
+  } catch (...) {
+  }
+}
+
+void collect_labels(const Graph& graph, std::set<std::string>& labels) {
+  for (const Node& node : graph.nodes) {
+    const std::string* label = find_string(node.attributes, keys::kStreamLabel);
+    if (label && !label->empty() && node.launches()) labels.insert(*label);
+    for (const auto& body : node.bodies) collect_labels(*body, labels);
+  }
+}
+
+/// Stream labels inside bodies: their operators run in order on the control operator's stream.
+std::string bodies_text(const Graph& graph) {
+  std::string text;
+  for (const Node& node : graph.nodes) {
+    std::set<std::string> labels;
+    for (const auto& body : node.bodies) collect_labels(*body, labels);
+    if (labels.empty()) continue;
+    text += fmt::format("  {} runs its bodies in order on {}; labels inside: {}\n", node.name,
+                        describe(graph.streams[node.stream.index()]), fmt::join(labels, ", "));
+  }
+  return text;
 }
 
 }  // namespace
@@ -81,6 +116,7 @@ void Program::run_on(Plan& plan, const Exchange& bind, const Exchange& collect,
   if (bind) bind(values);
   if (auto failure = plan.executor->run(*lease.context->state, values, observer)) {
     std::string context = describe_failure(*failure);
+    unwrap_body_failure(*failure, context);
     throw OperatorError(std::move(*failure), std::move(context));
   }
   if (collect) collect(values);
@@ -131,6 +167,7 @@ std::string Program::report() const {
                         count_launches(program), program.stream.priority);
     text += lanes[s] == 0 ? "the calling thread\n" : fmt::format("worker {}\n", lanes[s]);
   }
+  text += bodies_text(graph);
   text += fmt::format("waits between streams: {}\n", compiled_.events.placed.size());
   text += edges_text(graph, compiled_.events.placed);
   text += fmt::format("orders that these already imply: {}\n", compiled_.events.redundant.size());

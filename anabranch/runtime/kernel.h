@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "anabranch/ir/graph.h"
@@ -16,8 +19,21 @@ namespace anabranch {
 class CallValues {
  public:
   virtual ~CallValues() = default;
-  /// Sizes of this call, filled before the first launch.
+  /// Sizes of this call: all names are there before the first launch. The value of a name that an
+  /// operator defines is set by that operator; who uses it comes later by the schedule's events.
   SymbolTable symbols;
+};
+
+/// What a control operator throws when an operator of its body fails: the original exception, and
+/// which operator of the body it was.
+class BodyFailure : public std::exception {
+ public:
+  BodyFailure(std::exception_ptr failed, std::string place)
+      : error(std::move(failed)), where(std::move(place)) {}
+  const char* what() const noexcept override { return where.c_str(); }
+
+  std::exception_ptr error;
+  std::string where;  // "in operator mm (aten.mm.default), at model.py:12 in forward"
 };
 
 /// The kernels of one graph, resolved. Thread-safe: holds nothing that a call changes.

@@ -54,6 +54,7 @@ class GraphChecker {
       }
       for (ValueId value : node.results) bad = bad || bad_value(value);
       for (ValueId value : node.writes) bad = bad || bad_value(value);
+      for (ValueId value : node.reads) bad = bad || bad_value(value);
       if (bad) undefined(&node, describe(node));
       if (node.stream.index() >= graph_.streams.size()) {
         report("stream-unknown",
@@ -107,7 +108,9 @@ class GraphChecker {
   void check_uses(NodeId id) {
     const Node& node = graph_.node(id);
     std::vector<ValueId> operands = graph_.value_operands(id);
-    for (ValueId value : operands) {
+    std::vector<ValueId> used = operands;
+    used.insert(used.end(), node.reads.begin(), node.reads.end());
+    for (ValueId value : used) {
       if (graph_.value(value).producer < id) continue;
       report("value-undefined",
              fmt::format("{} uses %{} before it is made", describe(node), graph_.value(value).name),

@@ -1,4 +1,4 @@
-"""Size expressions: from torch's symbolic integers to the text of the graph."""
+"""Size expressions: from torch's symbolic numbers to the text of the graph."""
 
 import sympy
 import torch
@@ -9,11 +9,13 @@ class Unsupported(Exception):
 
 
 def expression_of(value):
-    """An int stays; a SymInt becomes its sympy expression, or an int when it is constant."""
-    if isinstance(value, torch.SymInt):
+    """An int stays; a SymInt or SymBool becomes its sympy expression, or an int when constant."""
+    if isinstance(value, (torch.SymInt, torch.SymBool, torch.SymFloat)):
         value = value.node.expr
     if isinstance(value, sympy.Integer):
         return int(value)
+    if value is sympy.true or value is sympy.false:
+        return int(value is sympy.true)
     return value
 
 
@@ -21,6 +23,39 @@ def symbols_of(value):
     """The names of the symbols in a size."""
     value = expression_of(value)
     return {str(s) for s in value.free_symbols} if isinstance(value, sympy.Basic) else set()
+
+
+_COMPARISONS = {
+    sympy.Eq: ("eq", False),
+    sympy.Ne: ("ne", False),
+    sympy.StrictLessThan: ("lt", False),
+    sympy.LessThan: ("le", False),
+    sympy.StrictGreaterThan: ("lt", True),  # with its sides exchanged
+    sympy.GreaterThan: ("le", True),
+}
+
+
+def _print_condition(value):
+    """The text of a comparison or a connection of such; None when it is no condition."""
+    if isinstance(value, (sympy.And, sympy.Or)):
+        name = "and" if isinstance(value, sympy.And) else "or"
+        return _call(name, sorted(print_size(item) for item in value.args))
+    if isinstance(value, sympy.Not):
+        return f"eq({print_size(value.args[0])},0)"
+    for kind, (name, exchanged) in _COMPARISONS.items():
+        if isinstance(value, kind):
+            sides = [print_size(item) for item in value.args]
+            return _call(name, sides[::-1] if exchanged else sides)
+    return None
+
+
+def _print_choice(value):
+    """`a if condition else b`, which torch writes as a Piecewise of two."""
+    if len(value.args) != 2 or value.args[1][1] is not sympy.true:
+        raise Unsupported(str(value))
+    (first, condition), (second, _) = value.args
+    chosen = print_size(condition)
+    return f"(({chosen}*{print_size(first)})+(eq({chosen},0)*{print_size(second)}))"
 
 
 def _fold(items, separator):
@@ -44,6 +79,11 @@ def print_size(value):
         return str(value)
     if isinstance(value, sympy.Symbol):
         return str(value)
+    condition = _print_condition(value)
+    if condition is not None:
+        return condition
+    if isinstance(value, sympy.Piecewise):
+        return _print_choice(value)
     kind = type(value).__name__
     items = getattr(value, "args", ())
     if isinstance(value, (sympy.Add, sympy.Mul)) or kind in ("Min", "Max"):

@@ -68,6 +68,21 @@ def is_collective_wait(node):
     return is_collective(node) and node.target._opname == "wait_tensor"
 
 
+def reads_in_flight(node):
+    """What a collective's second half keeps in use: the operands of the first half, which other
+    threads read until it ends."""
+    if not is_collective_wait(node):
+        return []
+    first = node.args[0]
+    while first.target is operator.getitem:
+        first = first.args[0]
+    if not isinstance(first.target, torch._ops.OpOverload) or not is_collective(first):
+        return []
+    operands = [found for argument in first.args for found in _nodes_in(argument)
+                if isinstance(found.meta.get("val"), torch.Tensor)]
+    return list(dict.fromkeys(operands))
+
+
 def effects(node):
     """The orders that no memory shows, as the graph text writes them."""
     found = []

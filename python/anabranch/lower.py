@@ -187,6 +187,11 @@ class _Lowering:
 def drop_dead_code(graph_module):
     """Removes unused pure operators, waits that nothing reads, and what only such waits kept."""
     graph = graph_module.graph
+    for node in graph.nodes:
+        if node.op == "get_attr":
+            body = getattr(graph_module, str(node.target), None)
+            if isinstance(body, torch.fx.GraphModule):
+                drop_dead_code(body)
     changed = True
     while changed:
         changed = graph.eliminate_dead_code(_is_impure)

@@ -1,6 +1,7 @@
 """A compiled graph as a Python callable: arguments in, outputs out, errors with their place."""
 
 import json
+import struct
 
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode_temporarily
@@ -60,6 +61,8 @@ class Program:
 
     def _assemble(self, tensors, integers):
         sources = {"tensor": lambda _: next(tensors), "int": lambda _: next(integers),
+                   "bool": lambda _: bool(next(integers)),
+                   "float": lambda _: struct.unpack("d", struct.pack("q", next(integers)))[0],
                    "literal": lambda literal: literal}
         return [sources[kind](literal) for kind, literal in self.graph_text.outputs]
 

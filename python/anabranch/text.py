@@ -7,6 +7,7 @@ schema's writes, effects, scope attributes, source line. Nothing is decided here
 import operator
 from dataclasses import dataclass, field
 
+import sympy
 import torch
 from torch._library.utils import is_builtin
 
@@ -48,6 +49,29 @@ def write_graph(graph_module, name):
     return _Writer(graph_module, name).write()
 
 
+_NUMBERS = (torch.SymInt, torch.SymBool, torch.SymFloat)
+
+
+def _number(value):
+    """The expression of a number; of a flag that was read from a tensor, the 0 or 1 behind it."""
+    size = expression_of(value)
+    if isinstance(size, sympy.Eq) and isinstance(size.lhs, sympy.Symbol) and size.rhs == 1:
+        return size.lhs
+    return size
+
+
+def tensor_constants(module):
+    """(tensor, fake tensor) of each constant that the graph and the bodies in it use."""
+    for node in module.graph.nodes:
+        if node.op != "get_attr":
+            continue
+        value = getattr(module, node.target)
+        if isinstance(value, torch.Tensor):
+            yield value, node.meta.get("val", value)
+        elif isinstance(value, torch.fx.GraphModule):
+            yield from tensor_constants(value)
+
+
 class _Writer:
     def __init__(self, graph_module, name):
         self.module = graph_module
@@ -61,6 +85,7 @@ class _Writer:
         self.name = name
         self.alive = {n.args[1]: n for n in self.nodes if n.target is markers.wait_dep}
         self.wait_numbers = set()
+        self.bound = set()  # symbols whose value is known at this place of the program
         self.next_number = max(self.alive, default=-1) + 1
         self.keep = []  # tensors whose storages are numbered must not die before the end
 
@@ -90,13 +115,13 @@ class _Writer:
         bound = {}
         for position, node in enumerate(placeholders):
             self._find_symbols(position, node.meta.get("val"), bound)
-        for symbol in sorted(self._symbols()):
+        for symbol in sorted(_symbols_in(self.module)):
             if symbol not in bound:
                 continue  # the operator that needs it is refused, with its name and line
             self.lines.append(f"%{symbol} = input : int({symbol})")
             self.result.integers.append(bound[symbol])
             self.result.dynamic = True
-        self.bound = set(bound)
+        self.bound |= set(bound)
         for position, node in enumerate(placeholders):
             if isinstance(node.meta.get("val"), torch.Tensor):
                 self._input(position, node)
@@ -115,18 +140,6 @@ class _Writer:
                 # An argument that is the number itself wins over reading a tensor's size.
                 if str(size) not in bound or dimension is None:
                     bound[str(size)] = (position, dimension)
-
-    def _symbols(self):
-        used = set()
-        for node in self.nodes:
-            value = node.meta.get("val")
-            for item in value if isinstance(value, (list, tuple)) else [value]:
-                if isinstance(item, torch.Tensor) and item.layout is torch.strided:
-                    for size in (*item.size(), *item.stride(), item.storage_offset()):
-                        used |= symbols_of(size)
-                elif isinstance(item, torch.SymInt):
-                    used |= symbols_of(item)
-        return used
 
     def _input(self, position, node):
         value = node.meta["val"]
@@ -159,9 +172,7 @@ class _Writer:
         elif isinstance(node.target, torch._ops.OpOverload):
             self._operator(node)
         elif isinstance(node.target, torch._ops.HigherOrderOperator):
-            raise self._refuse(
-                node, f"the control-flow operator {node.target}",
-                "compile the branches on their own and choose between them in Python")
+            self._control(node)
         else:
             raise self._refuse(node, f"a call of {node.target}")
 
@@ -197,8 +208,12 @@ class _Writer:
         self.lines.append(f"^{node.name} wait_dependency {number} ({text}){self._at(node)}")
 
     def _operator(self, node):
+        if node.target is torch.ops.aten._assert_scalar.default and self._holds(node.args[0]):
+            return
+        known = set(self.bound)
         values, names = self._results(node)
         written = facts.written_nodes(node)
+        reads = facts.reads_in_flight(node)
         effects = facts.effects(node)
         head = str(node.target)
         self.result.custom_operators |= not is_builtin(node.target)
@@ -211,7 +226,7 @@ class _Writer:
                 self.next_number += 1
             self.wait_numbers.add(number)
             head = f"wait {number} "
-        elif self._is_view(values, written, effects):
+        elif self.bound == known and self._is_view(values, written, effects):
             head = f"view {head}"
         left = f"{', '.join(names)} = " if names else ""
         if not names or names[0] != f"%{node.name}":
@@ -219,6 +234,8 @@ class _Writer:
         line = f"{left}{head}({self._operands(node)})"
         if written:
             line += f" writes({', '.join(self._argument(n) for n in written)})"
+        if reads:
+            line += f" reads({', '.join(self._argument(n) for n in reads)})"
         if effects:
             line += f" effects({', '.join(effects)})"
         line += print_attributes(self._attributes(node))
@@ -239,7 +256,7 @@ class _Writer:
             names = [f"%{node.name}.{i}" for i in range(len(values))]
             self.names[node] = [None if v is None else name
                                 for v, name in zip(values, names, strict=True)]
-        elif value is None and not node.target._schema.returns:
+        elif value is None:
             values, names = [], []
             self.names[node] = None
         else:
@@ -252,27 +269,40 @@ class _Writer:
     def _check_result(self, node, value):
         if isinstance(value, torch.Tensor):
             check_tensor(value)
+            sizes = (*value.size(), *value.stride(), value.storage_offset())
+            # A size that the data decides is known from here on.
+            self.bound |= {str(size) for size in map(expression_of, sizes)
+                           if isinstance(size, sympy.Symbol)}
             self._check_symbols(value)
-        elif isinstance(value, torch.SymInt):
-            unknown = symbols_of(value) - self.bound
-            if unknown:
+            self.result.dynamic |= any(symbols_of(size) for size in sizes)
+        elif isinstance(value, _NUMBERS):
+            size = _number(value)
+            if isinstance(size, sympy.Symbol):
+                self.bound.add(str(size))
+            elif isinstance(value, torch.SymFloat) or symbols_of(size) - self.bound:
                 raise self._read_back(node)
-        elif isinstance(value, (torch.SymFloat, torch.SymBool)):
-            raise self._read_back(node)
         elif value is not None and not isinstance(value, int):
             raise Unsupported(f"a result of type {type(value).__name__}")
 
+    @staticmethod
+    def _holds(condition):
+        """True for an assertion that holds whatever the sizes are."""
+        if isinstance(condition, torch.fx.Node):
+            condition = condition.meta.get("val")
+        return expression_of(condition) in (True, 1)
+
     def _read_back(self, node):
         return self._refuse(
-            node, "a number that is read back from a tensor",
-            "keep the value in a tensor, or end the compiled function before .item()")
+            node, "arithmetic on a number that is read back from a tensor",
+            "keep the value in a tensor, and read it back outside the compiled function")
 
     def _check_symbols(self, tensor):
         for size in (*tensor.size(), *tensor.stride(), tensor.storage_offset()):
             unknown = symbols_of(size) - self.bound
             if unknown:
                 raise Unsupported(
-                    f"a size that only the data decides ({', '.join(sorted(unknown))})")
+                    f"a size that is computed from one that no operator gives "
+                    f"({', '.join(sorted(unknown))})")
 
     def _is_view(self, values, written, effects):
         """No launch: every result is a window on memory that exists already."""
@@ -289,6 +319,9 @@ class _Writer:
             return self._type(value)
         if value is None:
             return f"u8[0] @b{self.buffers.fresh()}"  # an optional result that is not computed
+        if isinstance(value, (torch.SymBool, torch.SymFloat)):
+            kind = "bool" if isinstance(value, torch.SymBool) else "float"
+            return f"{kind}({print_size(_number(value))})"
         return f"int({print_size(value)})"
 
     def _operands(self, node):
@@ -305,14 +338,14 @@ class _Writer:
 
     def _node_argument(self, node):
         value = node.meta.get("val")
-        if isinstance(value, torch.SymInt):
+        if isinstance(value, (torch.SymInt, torch.SymBool)):
             unknown = symbols_of(value) - self.bound
             if unknown:
                 raise self._read_back(node)
             return print_literal(value)
-        if isinstance(value, (torch.SymFloat, torch.SymBool)):
-            raise self._read_back(node)
         name = self.names.get(node)
+        if isinstance(value, torch.SymFloat) and name is None:
+            raise self._read_back(node)
         if isinstance(name, list):
             return f"[{', '.join(item or 'none' for item in name)}]"
         if name is not None:
@@ -338,6 +371,52 @@ class _Writer:
             return ""
         return f" at {quote(place[0])} {place[1]} in {quote(place[2])}"
 
+    # Control operators.
+
+    def _control(self, node):
+        """`cond` and `while_loop`, with their bodies as nested graphs."""
+        name = node.target.name()
+        if name == "cond":
+            predicate, *graphs, operands = node.args
+            additional, head = (), self._argument(predicate)
+        elif name == "while_loop":
+            *graphs, operands, additional = node.args
+            head = f"[{', '.join(self._argument(operand) for operand in operands)}]"
+        else:
+            raise self._refuse(node, f"the higher-order operator {name}")
+        bodies = [_Body(getattr(self.module, graph.target), str(graph.target), self)
+                  for graph in graphs]
+        symbols = sorted(set().union(*(body.outer_symbols() for body in bodies)))
+        constants = {id(tensor): (tensor, fake) for body in bodies
+                     for tensor, fake in tensor_constants(body.module)}
+        given = operands if name == "cond" else additional
+        shared = [self._argument(operand) for operand in given]
+        shared += ["{" + symbol + "}" for symbol in symbols]
+        shared += [self._outer_constant(node, tensor, fake) for tensor, fake in constants.values()]
+        texts = [body.write_body(symbols, constants) for body in bodies]
+        for body in bodies:
+            self.result.custom_operators |= body.result.custom_operators
+        written = [self._argument(operand)
+                   for position, operand in enumerate((*operands, *additional))
+                   if any(body.writes_input(position) for body in bodies)]
+        values, names = self._results(node)
+        left = f"{', '.join(names)} = " if names else ""
+        line = f"{left}^{node.name} {name}({head}, [{', '.join(shared)}])"
+        if written:
+            line += f" writes({', '.join(dict.fromkeys(written))})"
+        line += print_attributes(self._attributes(node))
+        line += "".join(f" body {text}" for text in texts)
+        if names:
+            line += " : " + ", ".join(self._result_type(value) for value in values)
+        self.lines.append(line + self._at(node))
+
+    def _outer_constant(self, node, tensor, fake):
+        """The name of a tensor constant that a body uses: the body gets it as an operand."""
+        name = f"%{node.name}.constant{len(self.result.constants)}"
+        self.lines.append(f"{name} = constant : {print_type(fake, self.buffers.fresh())}")
+        self.result.constants.append(tensor)
+        return name
+
     # Outputs.
 
     def _output(self, node):
@@ -357,6 +436,13 @@ class _Writer:
                 if isinstance(size, int):
                     return "literal", "none", size
                 return "int", self._node_argument(value), None
+            if isinstance(known, torch.SymBool):
+                flag = expression_of(known)
+                if isinstance(flag, int):
+                    return "literal", "none", bool(flag)
+                return "bool", self._node_argument(value), None
+            if isinstance(known, torch.SymFloat):
+                return "float", self._node_argument(value), None
             if self.names.get(value) is not None and not isinstance(self.names[value], list):
                 return "tensor", self.names[value], None
             if known is None or isinstance(known, (bool, int, float, str)):
@@ -365,3 +451,88 @@ class _Writer:
         if value is None or isinstance(value, (bool, int, float, str)):
             return "literal", "none", value
         raise Unsupported(f"an output of type {type(value).__name__}")
+
+
+class _Body(_Writer):
+    """A nested graph: its inputs are the operands of its control operator, in order, then the sizes
+    and the constants that it takes from outside."""
+
+    def __init__(self, module, name, outer):
+        super().__init__(module, name)
+        self.outer = outer
+        self.placeholders = [node for node in self.nodes if node.op == "placeholder"]
+        self.given = {}  # identity of a constant → its name in this body
+
+    def outer_symbols(self):
+        """The symbols that the body uses and that the graph around it knows."""
+        own = {str(size) for node in self.placeholders
+               if isinstance(size := expression_of(node.meta.get("val")), sympy.Symbol)}
+        return (_symbols_in(self.module) & self.outer.bound) - own
+
+    def write_body(self, symbols, constants):
+        """The text, from `graph` on."""
+        self.outside = symbols, constants
+        lines = self.write().text.split("\n", 1)[1]
+        return lines.rstrip("\n")
+
+    def writes_input(self, position):
+        value = self.placeholders[position].meta.get("val")
+        if not isinstance(value, torch.Tensor):
+            return False
+        storage = value.untyped_storage()._cdata
+        return any(target.meta["val"].untyped_storage()._cdata == storage
+                   for node in self.nodes if isinstance(node.target, torch._ops.OpOverload)
+                   for target in facts.written_nodes(node)
+                   if isinstance(target.meta.get("val"), torch.Tensor))
+
+    def _inputs(self):
+        symbols, constants = self.outside
+        for position, node in enumerate(self.placeholders):
+            value = node.meta.get("val")
+            if isinstance(value, torch.Tensor):
+                sizes = (*value.size(), *value.stride(), value.storage_offset())
+                self.bound |= set().union(*map(symbols_of, sizes))
+                self._input(position, node)
+            elif isinstance(value, (int, torch.SymInt)):
+                self.bound |= symbols_of(value)
+                self.names[node] = print_literal(value)
+                self.lines.append(f"%{node.name} = input : int({print_size(value)})")
+            else:
+                raise self._refuse(node, f"an operand of type {type(value).__name__}")
+        for symbol in symbols:
+            self.bound.add(symbol)
+            self.lines.append(f"%outer.{symbol} = input : int({symbol})")
+        for number, (key, (_, fake)) in enumerate(constants.items()):
+            self.given[key] = f"%outer.constant{number}"
+            self.lines.append(f"{self.given[key]} = input : {self._type(fake)}")
+
+    def _constant(self, node):
+        tensor = getattr(self.module, node.target)
+        if isinstance(tensor, torch.Tensor):
+            self.names[node] = self.given[id(tensor)]
+
+    def _outer_constant(self, node, tensor, fake):
+        return self.given[id(tensor)]
+
+    def _output_item(self, value):
+        if isinstance(value, torch.fx.Node):
+            kind, text, literal = super()._output_item(value)
+            return kind, text if kind != "literal" else print_literal(literal), literal
+        return "literal", print_literal(value), value
+
+
+def _symbols_in(module):
+    """The symbols of every value of a graph and of the bodies in it."""
+    used = set()
+    for node in module.graph.nodes:
+        value = node.meta.get("val")
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(item, torch.Tensor) and item.layout is torch.strided:
+                for size in (*item.size(), *item.stride(), item.storage_offset()):
+                    used |= symbols_of(size)
+            elif isinstance(item, _NUMBERS):
+                used |= symbols_of(item)
+        body = getattr(module, node.target, None) if node.op == "get_attr" else None
+        if isinstance(body, torch.fx.GraphModule):
+            used |= _symbols_in(body)
+    return used

@@ -130,6 +130,11 @@ def print_literal(value):
         return "none"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, torch.SymBool):
+        condition = expression_of(value)
+        if isinstance(condition, int):
+            return "true" if condition else "false"
+        return "{" + print_size(value) + "}"
     if isinstance(value, torch.SymInt):
         size = expression_of(value)
         return str(size) if isinstance(size, int) else "{" + print_size(size) + "}"

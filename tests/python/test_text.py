@@ -218,21 +218,9 @@ def refused(function, *arguments, match):
     return text
 
 
-def test_control_flow_is_refused_by_name():
-    def f(x):
-        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
-
-    assert "cond" in refused(f, X, match="control-flow")
-
-
-@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
-def test_sizes_that_the_data_decides_are_refused():
-    assert "aten.nonzero.default" in refused(lambda x: x.nonzero() + 1, X, match="data decides")
-
-
 @torch._dynamo.config.patch(capture_scalar_outputs=True)
-def test_numbers_read_back_are_refused():
-    refused(lambda x: torch.full((2,), x.long().sum().item()), X, match="read back")
+def test_arithmetic_on_floats_read_back_is_refused():
+    refused(lambda x: torch.full((2,), x.sum().item() * 2.0), X, match="read back")
 
 
 def test_text_is_identical_for_equal_programs(programs):

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <sstream>
 
 #include "anabranch/backends/torch/literal.h"
@@ -36,21 +37,7 @@ c10::OperatorName operator_name(const Node& node) {
   return {node.op.substr(0, first) + "::" + base, overload};
 }
 
-c10::OperatorHandle find_operator(const Graph& graph, const Node& node) {
-  if (!node.bodies.empty()) {
-    fail(node, "control-flow", "control operators with bodies cannot run here yet",
-         "keep the condition or the loop outside the compiled function, or compute both branches "
-         "and "
-         "select with torch.where");
-  }
-  for (ValueId result : node.results) {
-    if (graph.value(result).host()) {
-      fail(node, "data-dependent",
-           fmt::format("its result %{} is an integer that depends on data",
-                       graph.value(result).name),
-           "keep .item(), .tolist() and nonzero() outside the compiled function");
-    }
-  }
+c10::OperatorHandle find_operator(const Node& node) {
   c10::OperatorName name = operator_name(node);
   if (auto handle = c10::Dispatcher::singleton().findSchema(name)) return *handle;
   fail(node, "unknown-operator", fmt::format("torch has no operator {}", c10::toString(name)),
@@ -173,6 +160,9 @@ class BoundOperator::Binder {
       if (type.kind() == c10::TypeKind::FloatType || type.kind() == c10::TypeKind::SymFloatType) {
         return FillKind::Real;
       }
+      if (type.kind() == c10::TypeKind::BoolType || type.kind() == c10::TypeKind::SymBoolType) {
+        return FillKind::Flag;
+      }
     }
     mismatch(argument, type);
   }
@@ -193,6 +183,7 @@ class BoundOperator::Binder {
         item.value = *value;
       } else {
         item.integer = known.host()->value;
+        item.real = known.host()->kind == HostKind::Float;
       }
       return item;
     }
@@ -225,13 +216,20 @@ class BoundOperator::Binder {
 };
 
 BoundOperator::BoundOperator(const Graph& graph, NodeId id)
-    : handle_(find_operator(graph, graph.node(id))) {
+    : handle_(find_operator(graph.node(id))) {
   const Node& node = graph.node(id);
   Binder(graph, node, *this).bind();
   std::string_view op = node.op;
   foreign_ =
       !op.starts_with("aten.") && !op.starts_with("prims.") && !op.starts_with("_c10d_functional.");
   reshapes_operand_ = handle_.hasTag(at::Tag::inplace_view);
+}
+
+c10::Scalar BoundOperator::number(const Item& item, const OperandSource& source) {
+  int64_t bits = source.integer(item.integer);
+  if (item.real) return c10::Scalar(std::bit_cast<double>(bits));
+  if (item.integer.is_condition()) return c10::Scalar(bits != 0);
+  return c10::Scalar(bits);
 }
 
 void BoundOperator::push_arguments(torch::jit::Stack& stack, const OperandSource& source) const {
@@ -242,13 +240,10 @@ void BoundOperator::push_arguments(torch::jit::Stack& stack, const OperandSource
     switch (fill.kind) {
       case FillKind::Tensor: target = source.tensor(fill.items[0].value); break;
       case FillKind::Integer: target = source.integer(fill.items[0].integer); break;
-      case FillKind::Real:
-        target = static_cast<double>(source.integer(fill.items[0].integer));
-        break;
-      case FillKind::Number: target = c10::Scalar(source.integer(fill.items[0].integer)); break;
-      case FillKind::NumberTensor:
-        target = wrapped_number(c10::Scalar(source.integer(fill.items[0].integer)));
-        break;
+      case FillKind::Real: target = number(fill.items[0], source).toDouble(); break;
+      case FillKind::Flag: target = number(fill.items[0], source).toBool(); break;
+      case FillKind::Number: target = number(fill.items[0], source); break;
+      case FillKind::NumberTensor: target = wrapped_number(number(fill.items[0], source)); break;
       case FillKind::Tensors: {
         c10::List<at::Tensor> list;
         list.reserve(fill.items.size());

@@ -23,8 +23,8 @@ class OperandSource {
 /// Immutable after construction; thread-safe.
 class BoundOperator {
  public:
-  /// Throws Error ("unknown-operator", "bad-argument", "control-flow", "data-dependent") that names
-  /// the operator, its schema and its source line.
+  /// Throws Error ("unknown-operator", "bad-argument") that names the operator, its schema and its
+  /// source line.
   BoundOperator(const Graph& graph, NodeId node);
 
   const c10::OperatorHandle& handle() const { return handle_; }
@@ -47,11 +47,13 @@ class BoundOperator {
     NumberTensor,
     Tensors,
     OptionalTensors,
-    Integers
+    Integers,
+    Flag
   };
   struct Item {
     ValueId value;  // a tensor when valid
     Expr integer;
+    bool real = false;  // the 64 bits of `integer` are a double
   };
   struct Fill {
     size_t position = 0;
@@ -59,6 +61,7 @@ class BoundOperator {
     std::vector<Item> items;
   };
   class Binder;
+  static c10::Scalar number(const Item& item, const OperandSource& source);
 
   c10::OperatorHandle handle_;
   torch::jit::Stack arguments_;  // literals in place; what a call fills in is None

@@ -8,7 +8,6 @@
 #include "anabranch/base/diagnostic.h"
 
 namespace anabranch::torch_backend {
-namespace {
 
 SymbolTable bind_symbols(const ValuePlan& plan, const std::vector<at::Tensor>& tensors,
                          const std::vector<int64_t>& integers) {
@@ -26,8 +25,12 @@ SymbolTable bind_symbols(const ValuePlan& plan, const std::vector<at::Tensor>& t
     if (!tensor.defined() || dimension >= tensor.dim()) continue;
     symbols.emplace(symbol.name, symbol.stride ? tensor.stride(dimension) : tensor.size(dimension));
   }
+  // Distinct places, so that operators on several threads can set theirs.
+  for (const std::string& name : plan.late_symbols()) symbols.emplace(name, 0);
   return symbols;
 }
+
+namespace {
 
 void check_input(const Value& value, const Geometry& geometry, const SymbolTable& symbols,
                  const at::Tensor& tensor, size_t position) {

@@ -17,6 +17,10 @@ struct CallInputs {
   bool overlapping = false;  // a written input shares memory with another one: run in order
 };
 
+/// The symbols that inputs bring, and a place for each one that an operator will define.
+SymbolTable bind_symbols(const ValuePlan& plan, const std::vector<at::Tensor>& tensors,
+                         const std::vector<int64_t>& integers);
+
 /// Throws Error ("input-count", "input-mismatch") that says what was captured and what was given.
 CallInputs prepare_inputs(const ValuePlan& plan, std::vector<at::Tensor> tensors,
                           std::vector<int64_t> integers);
@@ -27,7 +31,8 @@ void bind_inputs(CallInputs& inputs, TorchValues& values);
 
 using CallOutputs = std::tuple<std::vector<at::Tensor>, std::vector<int64_t>>;
 
-/// The tensor outputs and the host integers that the graph returns; literals appear in neither.
+/// The tensor outputs and the host numbers that the graph returns (floats as the bits of a double);
+/// literals appear in neither.
 CallOutputs collect_outputs(TorchValues& values);
 
 /// True if an input or constant that the graph changes shares bytes with another one, in a way that

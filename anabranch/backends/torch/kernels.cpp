@@ -1,9 +1,11 @@
 #include "anabranch/backends/torch/kernels.h"
 
+#include <bit>
 #include <mutex>
 #include <utility>
 
 #include "anabranch/backends/torch/bind.h"
+#include "anabranch/backends/torch/control.h"
 #include "anabranch/backends/torch/values.h"
 #include "anabranch/base/diagnostic.h"
 
@@ -31,13 +33,19 @@ class StackLease {
   torch::jit::Stack stack_;
 };
 
-using BoundOperators = std::vector<std::unique_ptr<BoundOperator>>;  // by NodeId
+using BoundOperators = std::vector<std::unique_ptr<BoundOperator>>;      // by NodeId
+using ControlOperators = std::vector<std::unique_ptr<ControlOperator>>;  // by NodeId
 
 class LoadedAten : public LoadedKernels, public Materializer {
  public:
-  LoadedAten(const Graph& graph, BoundOperators bound, std::shared_ptr<const ValuePlan> plan)
-      : graph_(graph), bound_(std::move(bound)), plan_(std::move(plan)) {
+  LoadedAten(const Graph& graph, BoundOperators bound, ControlOperators controls,
+             std::shared_ptr<const ValuePlan> plan)
+      : graph_(graph),
+        bound_(std::move(bound)),
+        controls_(std::move(controls)),
+        plan_(std::move(plan)) {
     for (const auto& op : bound_) has_foreign_ = has_foreign_ || (op && op->foreign());
+    for (const auto& op : controls_) has_foreign_ = has_foreign_ || (op && op->foreign());
   }
 
   std::unique_ptr<CallValues> make_values() const override {
@@ -45,9 +53,13 @@ class LoadedAten : public LoadedKernels, public Materializer {
   }
 
   void launch(NodeId node, int threads, CallValues& base) const override {
+    auto& values = static_cast<TorchValues&>(base);
+    if (const ControlOperator* control = controls_[node.index()].get()) {
+      run_control(node, *control, threads, values);
+      return;
+    }
     const BoundOperator* op = bound_[node.index()].get();
     if (!op) return;  // a wait: its result is its operand
-    auto& values = static_cast<TorchValues&>(base);
     ThreadCount count(values.caller().threads(threads));
     if (values.watched()) {
       execute_watched(node, *op, values);
@@ -76,11 +88,44 @@ class LoadedAten : public LoadedKernels, public Materializer {
     size_t index = 0;
     for_each_result(stack, [&](c10::IValue result) {
       size_t position = index++;
-      if (position < results.size() && result.isTensor()) {
-        values.store(results[position], std::move(result).toTensor());
-      }
+      if (position < results.size()) deliver(node, position, std::move(result), values);
     });
     check_results(node, index);
+  }
+
+  void run_control(NodeId node, const ControlOperator& control, int threads,
+                   TorchValues& values) const {
+    if (values.watched()) {
+      for (ValueId operand : graph_.value_operands(node)) materialize(operand, values);
+    }
+    std::vector<c10::IValue> results = control.run(threads, values);
+    for (size_t i = 0; i < results.size(); ++i) deliver(node, i, std::move(results[i]), values);
+    check_results(node, results.size());
+  }
+
+  /// Takes one result: the symbols that it defines first, since the place of the tensor in memory
+  /// may be given by them.
+  void deliver(NodeId node, size_t position, c10::IValue result, TorchValues& values) const {
+    for (const ValuePlan::DefinedSymbol& symbol : plan_->defined_symbols(node)) {
+      if (symbol.result == position)
+        values.symbols.find(symbol.name)->second = read(symbol, result);
+    }
+    if (result.isTensor()) {
+      values.store(graph_.node(node).results[position], std::move(result).toTensor());
+    }
+  }
+
+  static int64_t read(const ValuePlan::DefinedSymbol& symbol, const c10::IValue& result) {
+    using Part = ValuePlan::DefinedSymbol::Part;
+    auto dimension = static_cast<int64_t>(symbol.dimension);
+    switch (symbol.part) {
+      case Part::Size: return result.toTensor().size(dimension);
+      case Part::Stride: return result.toTensor().stride(dimension);
+      case Part::Offset: return result.toTensor().storage_offset();
+      case Part::Host: break;
+    }
+    if (result.isDouble()) return std::bit_cast<int64_t>(result.toDouble());
+    return result.isBool() ? int64_t{result.toBool()} : result.toInt();
   }
 
   void execute_watched(NodeId node, const BoundOperator& op, TorchValues& values) const {
@@ -98,6 +143,7 @@ class LoadedAten : public LoadedKernels, public Materializer {
 
   const Graph& graph_;
   BoundOperators bound_;
+  ControlOperators controls_;
   std::shared_ptr<const ValuePlan> plan_;
   bool has_foreign_ = false;
   mutable std::once_flag views_once_;
@@ -128,11 +174,16 @@ void LoadedAten::materialize(ValueId value, TorchValues& values) const {
 
 std::unique_ptr<LoadedKernels> AtenKernels::load(const Graph& graph) {
   BoundOperators bound(graph.nodes.size());
+  ControlOperators controls(graph.nodes.size());
   std::vector<bool> reshapes(graph.nodes.size(), false);
   std::vector<Diagnostic> findings;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (graph.nodes[i].kind != NodeKind::Operator) continue;
     try {
+      if (!graph.nodes[i].bodies.empty()) {
+        controls[i] = std::make_unique<ControlOperator>(graph, NodeId(i));
+        continue;
+      }
       bound[i] = std::make_unique<BoundOperator>(graph, NodeId(i));
       reshapes[i] = bound[i]->reshapes_operand();
     } catch (const Error& error) {
@@ -141,7 +192,7 @@ std::unique_ptr<LoadedKernels> AtenKernels::load(const Graph& graph) {
   }
   if (!findings.empty()) throw Error(std::move(findings));
   plan_ = std::make_shared<const ValuePlan>(graph, constants_, reshapes);
-  return std::make_unique<LoadedAten>(graph, std::move(bound), plan_);
+  return std::make_unique<LoadedAten>(graph, std::move(bound), std::move(controls), plan_);
 }
 
 }  // namespace anabranch::torch_backend

@@ -16,7 +16,8 @@ class AtenKernels : public KernelSet {
   /// One tensor per constant of the graph, in order.
   explicit AtenKernels(std::vector<at::Tensor> constants) : constants_(std::move(constants)) {}
 
-  /// Beside what KernelSet says, throws Error ("control-flow", "data-dependent", "bad-constants").
+  /// Beside what KernelSet says, throws Error ("control-flow", "undefined-symbol",
+  /// "bad-constants").
   std::unique_ptr<LoadedKernels> load(const Graph& graph) override;
 
   /// How values are laid out, for who binds inputs and takes outputs; after load().

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "anabranch/base/diagnostic.h"
 
@@ -44,6 +45,7 @@ ValuePlan::ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
     places_[i]->window = other || (root.reshaped && root.value != ValueId(i));
   }
   find_derived_symbols();
+  find_defined_symbols();
 }
 
 void ValuePlan::place_results(const Node& node) {
@@ -135,6 +137,69 @@ void ValuePlan::find_derived_symbols() {
     const TensorType& type = *graph_.value(tensor_inputs_[i].value).tensor();
     derive(type.sizes, i, false);
     derive(type.strides, i, true);
+  }
+}
+
+namespace {
+
+/// The symbols that the result at one position defines when they are not known yet.
+std::vector<ValuePlan::DefinedSymbol> symbols_of_result(const Type& type, size_t result) {
+  using Part = ValuePlan::DefinedSymbol::Part;
+  std::vector<ValuePlan::DefinedSymbol> found;
+  std::vector<std::string> scratch;
+  auto add = [&](const Expr& expr, Part part, size_t dimension) {
+    if (const std::string* name = symbol_name(expr, scratch)) {
+      found.push_back({*name, result, part, dimension});
+    }
+  };
+  if (const auto* host = std::get_if<HostType>(&type)) {
+    add(host->value, Part::Host, 0);
+    return found;
+  }
+  const auto& tensor = std::get<TensorType>(type);
+  for (size_t d = 0; d < tensor.sizes.size(); ++d) add(tensor.sizes[d], Part::Size, d);
+  for (size_t d = 0; d < tensor.strides.size(); ++d) add(tensor.strides[d], Part::Stride, d);
+  add(tensor.offset, Part::Offset, 0);
+  return found;
+}
+
+}  // namespace
+
+void ValuePlan::find_defined_symbols() {
+  defined_symbols_.resize(graph_.nodes.size());
+  std::unordered_set<std::string> known;
+  std::vector<std::string> mentioned;
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const Node& node = graph_.nodes[i];
+    if (node.kind == NodeKind::WaitDependency) continue;
+    mentioned.clear();
+    for (ValueId value : node.results) {
+      for_each_expr(graph_.value(value).type,
+                    [&](const Expr& expr) { expr.collect_symbols(mentioned); });
+    }
+    if (node.kind == NodeKind::Input || node.kind == NodeKind::Constant) {
+      known.insert(mentioned.begin(), mentioned.end());
+      continue;
+    }
+    if (node.kind == NodeKind::Operator) {
+      for (size_t r = 0; r < node.results.size(); ++r) {
+        for (DefinedSymbol& symbol : symbols_of_result(graph_.value(node.results[r]).type, r)) {
+          if (!known.insert(symbol.name).second) continue;
+          late_symbols_.push_back(symbol.name);
+          defined_symbols_[i].push_back(std::move(symbol));
+        }
+      }
+    }
+    for (const std::string& name : mentioned) {
+      if (known.contains(name)) continue;
+      throw Error(Diagnostic{Severity::Error,
+                             "undefined-symbol",
+                             fmt::format("operator {}: the size symbol {} has no definition that "
+                                         "its results show",
+                                         describe(node), name),
+                             "give the size itself, not an expression of it, to some result",
+                             {node.source}});
+    }
   }
 }
 

@@ -46,8 +46,18 @@ class ValuePlan {
     bool stride = false;
   };
 
+  /// A symbol that an operator defines: its host result, or the geometry of a tensor that it makes.
+  struct DefinedSymbol {
+    enum class Part : uint8_t { Host, Size, Stride, Offset };
+    std::string name;
+    size_t result = 0;  // position among the operator's results
+    Part part = Part::Host;
+    size_t dimension = 0;
+  };
+
   /// `constants`: one tensor per constant of the graph. `reshapes`: by node, whether the operator
-  /// changes its operand's sizes or strides. Throws Error ("bad-constants", "bad-view").
+  /// changes its operand's sizes or strides. Throws Error ("bad-constants", "bad-view",
+  /// "undefined-symbol").
   ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
             const std::vector<bool>& reshapes);
 
@@ -63,6 +73,12 @@ class ValuePlan {
   const std::vector<DerivedSymbol>& derived_symbols() const { return derived_symbols_; }
   /// By position among the roots of origin Constant, in order.
   const std::vector<at::Tensor>& constants() const { return constants_; }
+  /// By whom each symbol that no input brings gets its value in a call.
+  const std::vector<DefinedSymbol>& defined_symbols(NodeId node) const {
+    return defined_symbols_[node.index()];
+  }
+  /// The names of all of them.
+  const std::vector<std::string>& late_symbols() const { return late_symbols_; }
   bool writes_inputs() const { return writes_inputs_; }
   const Graph& graph() const { return graph_; }
 
@@ -74,6 +90,7 @@ class ValuePlan {
   void add_window(ValueId value, ValueId operand, bool same_object);
   void mark_written();
   void find_derived_symbols();
+  void find_defined_symbols();
 
   const Graph& graph_;
   std::vector<at::Tensor> constants_;
@@ -82,6 +99,8 @@ class ValuePlan {
   std::vector<std::vector<size_t>> buffer_roots_;  // by BufferId
   std::vector<Input> tensor_inputs_, integer_inputs_;
   std::vector<DerivedSymbol> derived_symbols_;
+  std::vector<std::vector<DefinedSymbol>> defined_symbols_;  // by NodeId
+  std::vector<std::string> late_symbols_;
   bool writes_inputs_ = false;
 };
 

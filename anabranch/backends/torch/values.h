@@ -51,8 +51,11 @@ class TorchValues : public CallValues, public OperandSource {
   void watch();
   bool has(ValueId value) const { return own_[value.index()].defined(); }
 
+  bool needs_whole_caller() const { return foreign_; }
   void capture_caller() { caller_.capture(foreign_); }
   const CallerState& caller() const { return caller_; }
+  /// For a graph that runs inside a call of another one.
+  void inherit_caller(const TorchValues& outer) { caller_ = outer.caller_; }
   /// Tells autograd that the inputs and constants that the graph changes have changed.
   void bump_versions();
   const ValuePlan& plan() const { return plan_; }

@@ -28,6 +28,16 @@ TEST(Expr, Evaluates) {
   EXPECT_EQ(evaluate("mod(s0,4)"), 3);
 }
 
+TEST(Expr, ConditionsAreOneOrZero) {
+  EXPECT_EQ(evaluate("eq(s0,7)"), 1);
+  EXPECT_EQ(evaluate("ne(s0,7)"), 0);
+  EXPECT_EQ(evaluate("and(lt(s1,s0),le(7,s0))"), 1);
+  EXPECT_EQ(evaluate("or(lt(s0,s1),eq(s1,0))"), 0);
+  EXPECT_TRUE(parse("le(s0,3)").is_condition());
+  EXPECT_FALSE(parse("s0+1").is_condition());
+  EXPECT_EQ(to_string(parse("and(lt(s1, s0), ne(s0, 2))")), "and(lt(s1,s0),ne(s0,2))");
+}
+
 TEST(Expr, DivisionRoundsTowardsMinusInfinityAsPythonDoes) {
   EXPECT_EQ(evaluate("s1//2"), -2);
   EXPECT_EQ(evaluate("s0//-2"), -4);

@@ -28,7 +28,7 @@ TEST(Type, TextsReadBack) {
   for (const char* text :
        {"f16[4,8] @b3", "f16[4,8](1,4) @b3", "f16[4,8](8,1)+16 @b3", "f32[] @b0", "i64[0,3] @b1",
         "c64[2] @b1 conj", "c64[2] @b1 conj neg", "f32[s0,(s0*2)]+(s0*4) @b2", "f32[s0](2) @b2",
-        "int(4)", "int((s0*2))"}) {
+        "int(4)", "int((s0*2))", "bool(u0)", "float(z0)", "bool[2] @b0"}) {
     std::string expected = text;
     if (expected == "f16[4,8](8,1)+16 @b3") expected = "f16[4,8]+16 @b3";
     EXPECT_EQ(to_string(parse(text)), expected);

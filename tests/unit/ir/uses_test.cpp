@@ -100,6 +100,20 @@ TEST(UseTable, BodiesAddTheirEffectsAndWrites) {
             "update buffer b0 (%x); update the output \"stdout\"; write buffer b2 (%d); ");
 }
 
+// x must not change before the second half of the collective has ended
+TEST(UseTable, MemoryInUseBesideTheOperands) {
+  Graph graph = parse_graph(R"(anabranch 1
+    graph "g" {
+      %x = input : f32[4] @b0
+      %g = gather(%x) effects(collective "0") : f32[8] @b1
+      %w = wait_tensor(%g) writes(%g) reads(%x) : f32[8] @b1
+      %y = relu_(%x) writes(%x) : f32[4] @b0
+      return %w
+    })");
+  EXPECT_EQ(text_of(graph, 2), "update buffer b1 (%g); read buffer b0 (%x); ");
+  EXPECT_NE(print_graph(graph).find("writes(%g) reads(%x) : f32[8] @b1"), std::string::npos);
+}
+
 TEST(BufferRoots, FirstValueOfEachBuffer) {
   Graph graph = parse_graph(R"(anabranch 1
     graph "g" {

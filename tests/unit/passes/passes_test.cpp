@@ -47,6 +47,24 @@ TEST(RequiredPredecessors, ASizeSymbolComesFromTheOperatorThatMakesIt) {
   EXPECT_EQ(edges[0].why, "data size");
 }
 
+// gather(x) @comm … wait @comm; relu_(x) @other => relu_ after the wait, not only after the launch
+TEST(RequiredPredecessors, ACollectiveUsesItsOperandsUntilItsSecondHalf) {
+  Graph graph = parse_graph(R"(anabranch 1
+    graph "g" {
+      %x = input : f32[4] @b0
+      %g = gather(%x) effects(collective "0") : f32[8] @b1
+      %w = wait_tensor(%g) writes(%g) reads(%x) : f32[8] @b1
+      %y = relu_(%x) writes(%x) : f32[4] @b0
+      return %w
+    })");
+  passes::order_effects(graph);
+  std::vector<std::string> found;
+  for (const passes::CrossEdge& edge : passes::required_predecessors(graph, NodeId(3))) {
+    found.push_back(graph.node(edge.from).name);
+  }
+  EXPECT_THAT(found, testing::Contains("w"));
+}
+
 TEST(AssignStreams, MixedPrioritiesWarnOnceAndTheSmallestWins) {
   Graph graph = parse_graph(R"(anabranch 1
     graph "g" {
