@@ -1,4 +1,9 @@
-"""Collectives in graphs: one order, and the second half writes the result. One rank, gloo."""
+"""Collectives in graphs: one order, and the second half writes the result. One rank or two, gloo."""
+
+import json
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -47,3 +52,72 @@ def test_in_place_all_reduce(group, programs):
     x = torch.ones(4)
     assert torch.equal(compile_graph(f)(x), torch.full((4,), 2.0))
     assert "collective" in programs[-1].text
+
+
+def test_the_operand_is_in_use_until_the_wait(group, programs):
+    import torch.distributed._functional_collectives as collectives
+
+    def f(x):
+        with S("comm"):
+            gathered = collectives.wait_tensor(collectives.all_gather_tensor(x, 0, group))
+        with S("writer"):
+            x.add_(1)
+        return gathered * 2
+
+    x = torch.ones(4, 4)
+    assert torch.equal(compile_graph(f)(x), torch.full((4, 4), 2.0)) and (x == 2).all()
+    (made,) = programs
+    assert " reads(" in made.one("_c10d_functional.wait_tensor.default").line
+    schedule = made.program.compiled.text("schedule")
+    assert schedule.count("record") == 2  # the wait before the write, and before the product
+
+
+CASES = [
+    "all_reduce_beside_compute",
+    "in_place_forms",
+    "functional_and_coalesced_forms",
+    "one_order_whatever_the_labels",
+    "the_operand_may_change_after_the_wait",
+    "a_group_of_its_own",
+    "wrong_use_is_refused_with_the_functional_form",
+    "a_rank_that_does_not_take_part_is_an_error_on_the_other",
+]
+
+
+@pytest.fixture(scope="module")
+def two_ranks(tmp_path_factory):
+    """What went wrong on each rank, by case: two_ranks.py runs them all in two processes."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "two_ranks.py")
+    store = tmp_path_factory.mktemp("group") / "store"
+    ranks = [subprocess.Popen([sys.executable, script, str(store), str(rank)], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=os.environ | {"OMP_NUM_THREADS": "1"})
+             for rank in range(2)]
+    found = []
+    try:
+        for process in ranks:
+            out, err = process.communicate(timeout=400)
+            assert process.returncode == 0, err[-4000:]
+            found.append(json.loads(out.strip().split("\n")[-1]))
+    finally:
+        for process in ranks:
+            process.kill()
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_on_two_ranks(two_ranks, case):
+    for rank, results in enumerate(two_ranks):
+        assert results[case] == "", f"rank {rank}:\n{results[case]}"
+
+
+def test_the_tensor_parallel_example():
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    environment = os.environ | {"PYTHONPATH": os.path.join(root, "python"), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
+         "--standalone", "-m", "anabranch", "run",
+         os.path.join(root, "examples", "tensor_parallel.py")],
+        capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    assert done.stdout.count("bit for bit: True") == 2
