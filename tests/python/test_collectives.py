@@ -1,4 +1,4 @@
-"""Collectives in graphs: one order, and the second half writes the result. One rank or two, gloo."""
+"""Collectives in graphs: one order, the second half writes the result. One rank or two, gloo."""
 
 import json
 import os
