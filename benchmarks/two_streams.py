@@ -1,9 +1,8 @@
 """Streams against one stream on the two-stream example: the ratio of wall times, as JSON.
 
 Two independent half-precision products (ATen runs each on one thread on CPUs without AVX512-FP16)
-are put on two streams; the same graph with `enable_single_stream` semantics, i.e. without labels, is
-the baseline. Both are called in turn within one run, so that a busy neighbour hits both; medians and
-the spread of the paired ratios are printed.
+are put on two streams; the same model without scopes is the baseline. Both are called in turn within
+one run, so that a busy neighbour hits both; medians and the spread of the paired ratios are printed.
 
     ./dev run benchmarks/two_streams.py [--size 1000] [--pairs 9]
 """

@@ -9,16 +9,10 @@ import shutil
 
 
 def _check():
-    pip = [
-        package
-        for package, module in (("scikit-build-core", "scikit_build_core"), ("torch==2.13.0", "torch"))
-        if importlib.util.find_spec(module) is None
-    ]
-    apt = [
-        package
-        for package, programs in (("g++", ("c++", "g++")), ("cmake", ("cmake",)), ("ninja-build", ("ninja",)))
-        if not any(map(shutil.which, programs))
-    ]
+    modules = {"scikit-build-core": "scikit_build_core", "torch==2.13.0": "torch"}
+    programs = {"g++": ("c++", "g++"), "cmake": ("cmake",), "ninja-build": ("ninja",)}
+    pip = [name for name, module in modules.items() if importlib.util.find_spec(module) is None]
+    apt = [name for name, names in programs.items() if not any(map(shutil.which, names))]
     commands = []
     if pip:
         commands.append("python -m pip install " + " ".join(pip))

@@ -34,13 +34,15 @@ def screenshot(page: pathlib.Path, picture: pathlib.Path, size: str) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder)
-        subprocess.run([anabranch(), "run", str(ROOT / "examples" / "two_streams.py")], cwd=out, check=True)
+        example = str(ROOT / "examples" / "two_streams.py")
+        subprocess.run([anabranch(), "run", example], cwd=out, check=True)
         made = out / "two_streams_out"
         dump = next(made.glob("dynamo_original_graph_*.pbtxt"))
-        subprocess.run([anabranch(), "draw", str(dump), "-o", str(PICTURES / "two_streams.svg")], check=True)
+        drawing = str(PICTURES / "two_streams.svg")
+        subprocess.run([anabranch(), "draw", str(dump), "-o", drawing], check=True)
         screenshot(made / "timeline.html", PICTURES / "timeline.png", "1400,620")
-    subprocess.run(["dot", "-Tsvg", str(PICTURES / "architecture.dot"), "-o", str(PICTURES / "architecture.svg")],
-                   check=True)
+    folders = PICTURES / "architecture"
+    subprocess.run(["dot", "-Tsvg", f"{folders}.dot", "-o", f"{folders}.svg"], check=True)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@
 namespace anabranch {
 
 /// The kinds of value that a GE attribute can hold and that a scope can set.
-using Attribute =
-    std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<std::string>>;
+using Attribute = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>,
+                               std::vector<std::string>>;
 
 /// Ordered by key, so that every text form is deterministic.
 using Attributes = std::map<std::string, Attribute, std::less<>>;

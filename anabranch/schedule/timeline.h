@@ -20,9 +20,9 @@ struct TimelineSpan {
   std::string operands;  // "f16[1000,1000], f16[1000,1000]"
   std::string results;   // "f16[1000,1000]"
   SourceLocation source;
-  int threads = 0;       // intra-op threads; 0: not limited
-  int call = 0;          // which call of the program, from 0
-  std::string program;   // the graph's name
+  int threads = 0;      // intra-op threads; 0: not limited
+  int call = 0;         // which call of the program, from 0
+  std::string program;  // the graph's name
 
   bool operator==(const TimelineSpan&) const = default;
 };
