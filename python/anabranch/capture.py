@@ -16,6 +16,7 @@ from anabranch import dumps, log
 from anabranch.config import CompilerConfig
 from anabranch.errors import ScopeTypeError
 from anabranch.lower import drop_dead_code, lower
+from anabranch.partition import partition
 from anabranch.program import Program, make_options
 from anabranch.text import write_graph
 
@@ -90,6 +91,7 @@ def compile_graph(graph_module, example_inputs, config, decompositions=None):
             example_inputs,
             fw_compiler=compiler,
             bw_compiler=compiler,
+            partition_fn=partition,
             inference_compiler=compiler,
             decompositions=decompositions,
             keep_inference_input_mutations=True,

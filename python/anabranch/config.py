@@ -26,12 +26,12 @@ def _is_streams(value):
     if value in ("off", "cv", "auto"):
         return True
     policy, _, count = str(value).partition(":")
-    return policy in ("LoadBalance", "MainStream") and count.isdigit() and 1 <= int(count) <= 64
+    return policy in ("LoadBalance", "MainStream") and count.isdecimal() and 1 <= int(count) <= 64
 
 
 def _is_core_limit(value):
     parts = str(value).split("|")
-    return value is None or (len(parts) == 2 and all(part.isdigit() for part in parts))
+    return value is None or (len(parts) == 2 and all(part.isdecimal() for part in parts))
 
 
 def _is_count(value):

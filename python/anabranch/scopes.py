@@ -112,7 +112,7 @@ class super_kernel(Scope):
 
 def _is_core_count(value):
     if isinstance(value, str):
-        return value.isdigit()
+        return value.isdecimal()
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 

@@ -95,3 +95,32 @@ def test_get_compiler_with_aot_autograd():
     x = torch.ones(3)
     compiled = torch.compile(f, backend=aot_autograd(fw_compiler=compiler), fullgraph=True)
     assert torch.equal(compiled(x), f(x))
+
+
+def test_random_operators_draw_once():
+    dropout = torch.nn.functional.dropout
+
+    def unused(x, y):
+        with S("a"):
+            dropout(x, 0.3)
+        return dropout(x + y, 0.5)
+
+    def without_gradient(x, y):
+        with S("a"):
+            d = dropout(y.detach(), 0.3)
+        return d[1:], x + 1
+
+    def last(x, y):
+        torch.rand_like(x)
+        return dropout(x @ y, 0.5).view(-1)
+
+    for f in (unused, without_gradient, last):
+        seen = []
+        for call in (f, compile_graph(f)):
+            x, y = (torch.ones(4, 4, requires_grad=True) for _ in range(2))
+            torch.manual_seed(3)
+            results = call(x, y)
+            last_result = results[-1] if isinstance(results, tuple) else results
+            last_result.sum().backward()
+            seen.append([last_result, x.grad, torch.random.get_rng_state()])
+        assert all(map(torch.equal, *seen)), f.__name__
