@@ -9,6 +9,8 @@ import operator
 import torch
 from torch._functorch.partitioners import default_partition
 
+from anabranch import markers
+
 
 def partition(joint_module, joint_inputs, **keywords):
     """(forward, backward), as AOTAutograd's `partition_fn`."""
@@ -17,10 +19,10 @@ def partition(joint_module, joint_inputs, **keywords):
         if _is_random(node) and not node.users and isinstance(node.meta.get("val"), (tuple, list)):
             _read_first(graph, node)
     forward, backward = default_partition(joint_module, joint_inputs, **keywords)
-    drawn = {node.name for node in forward.graph.nodes if _is_random(node)}
+    done = {node.name for node in forward.graph.nodes if _acts_once(node)}
     # The forward has drawn these numbers, so a copy that nobody reads must not draw others.
     backward.graph.eliminate_dead_code(
-        lambda node: node.is_impure() and not (_is_random(node) and node.name in drawn))
+        lambda node: node.is_impure() and not (_acts_once(node) and node.name in done))
     backward.recompile()
     return forward, backward
 
@@ -28,6 +30,10 @@ def partition(joint_module, joint_inputs, **keywords):
 def _is_random(node):
     return (isinstance(node.target, torch._ops.OpOverload)
             and torch.Tag.nondeterministic_seeded in node.target.tags)
+
+
+def _acts_once(node):
+    return _is_random(node) or node.target is markers.wait_dep
 
 
 def _read_first(graph, node):
