@@ -52,6 +52,15 @@ def _identity(node):
     return id(value) if isinstance(value, torch.Tensor) else node
 
 
+def _changes_shape(node):
+    """True for an in-place operator that changes sizes or strides, not values."""
+    packet = getattr(torch.ops.aten, str(node.target), None) if node.op == "call_method" else None
+    if packet is None:
+        return False
+    overloads = (getattr(packet, name) for name in packet.overloads())
+    return any(torch.Tag.inplace_view in overload.tags for overload in overloads)
+
+
 class _Lowering:
     def __init__(self, graph_module, outer, numbers):
         self.module = graph_module
@@ -59,6 +68,7 @@ class _Lowering:
         self.stack = [dict(outer)]
         self.numbers = numbers
         self.current = {}  # identity of a tensor → the alias that its later uses read
+        self.first = {}  # identity of a tensor → the node that made it
         self.last = {}  # stream label → last operator on it
         self.pending = {}  # stream label → marks that its next operator waits for
         self.events = {}  # tagged event → the operator it marks
@@ -69,9 +79,13 @@ class _Lowering:
         return self.stack[-1].get(LABEL, "")
 
     def visit(self, node):
+        if node.op == "output":
+            self._output(node)
+            return
+        self.first.setdefault(_identity(node), node)
         if node.op == "get_attr":
             self._visit_body(node)
-        elif node.op == "output" or node.op == "placeholder":
+        elif node.op == "placeholder":
             return
         elif node.target in markers.ALL:
             getattr(self, "_" + node.target._schema.name.removeprefix("ab::"))(node)
@@ -85,7 +99,26 @@ class _Lowering:
         if isinstance(body, torch.fx.GraphModule):
             _lower(body, self.stack[-1], self.numbers)
 
+    def _output(self, node):
+        """Returns the user's own tensors: an in-place operator's result is its operand."""
+        for used in list(node.all_input_nodes):
+            first = self.first.get(_identity(used), used)
+            if first is not used:
+                node.replace_input_with(used, first)
+
+    def _reshape(self, node):
+        """transpose_ and its like change the tensor object, of which a wait is only an alias."""
+        subject = self.first.get(_identity(node.args[0]), node.args[0])
+        node.replace_input_with(node.args[0], subject)
+        self._mark(node, self.stack[-1])
+        wait = self.current.get(_identity(subject))
+        if wait is not None:
+            self.current[_identity(subject)] = self._insert_wait(node.next, subject, wait)
+
     def _operator(self, node):
+        if _changes_shape(node):
+            self._reshape(node)
+            return
         self._redirect(node)
         self._mark(node, self.stack[-1])
         if self.pending.get(self.label):

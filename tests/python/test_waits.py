@@ -247,3 +247,42 @@ def test_a_wait_on_what_is_no_tensor_is_a_type_error():
         compile_graph(lambda x: W(x, 3) + 1)(A)
     with pytest.raises(TypeError, match="self"):
         W(3, A)
+
+
+def _compiled(function):
+    torch._dynamo.reset()
+    return torch.compile(function, backend=anabranch.backend(), fullgraph=True, dynamic=False)
+
+
+def test_in_place_results_after_a_wait_are_the_user_s_own_tensor():
+    def returned(x, y):
+        anabranch.wait(x, y)
+        return x.mul_(2)
+
+    x = torch.ones(3)
+    assert _compiled(returned)(x, x + 1) is x
+    assert torch.equal(x, torch.full((3,), 2.0))
+
+
+def test_in_place_changes_of_shape_after_a_wait_reach_the_tensor_itself():
+    def transposed(x):
+        v = x.clamp(-2, 2)
+        anabranch.wait(v, x)
+        v.transpose_(0, 1)
+        return v
+
+    def through_the_result(x):
+        v = x.clamp(-2, 2)
+        w = anabranch.wait(v, x + 1)
+        w.transpose_(0, 1)
+        w.add_(torch.arange(4))
+        z = v * x
+        w.t_()
+        anabranch.wait(w, z)
+        return w + x
+
+    for function in (transposed, through_the_result):
+        x = torch.randn(4, 4)
+        result, expected = _compiled(function)(x.clone()), function(x.clone())
+        assert torch.equal(result, expected)
+        assert result.stride() == expected.stride()
