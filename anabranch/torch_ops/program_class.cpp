@@ -1,6 +1,7 @@
 #include "anabranch/torch_ops/program_class.h"
 
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -144,8 +145,10 @@ void ProgramClass::call(torch_backend::CallInputs& inputs, torch_backend::CallOu
 
 void ProgramClass::note(std::once_flag& once, Diagnostic diagnostic) {
   std::call_once(once, [&] {
+    std::string text = to_string(diagnostic);
+    TORCH_WARN(program_->compiled().graph.name, ": ", text);
     std::lock_guard lock(notes_mutex_);
-    notes_.push_back(to_string(diagnostic));
+    notes_.push_back(std::move(text));
   });
 }
 
