@@ -56,7 +56,7 @@ WRITES = [
     "{t}.sub_({t}[0])", "{t}.t().add_({t}.t())",
     "{t}.view(-1)[1:3].mul_(2)", "torch._foreach_add_([{t}, {t}], 1)", "{t}.exponential_()",
     "torch.cat([{t}, {t}], out={t})", "{t}.cumsum_(0)", "{t}.addmm_({m}, {m})",
-    "torch.sort({t}, out=({t}, {i}))",
+    "torch.sort({t}, out=({t}, {i}))", "{v}.transpose_(0, -1)", "{v}.unsqueeze_(0)",
 ]
 INPUTS = [
     "torch.randn(3, 4)", "torch.randn(4, 4)", "torch.randn(4, 3).t()",
