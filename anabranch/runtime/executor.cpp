@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "anabranch/runtime/lane_order.h"
+#include "anabranch/schedule/lane_order.h"
 
 namespace anabranch {
 

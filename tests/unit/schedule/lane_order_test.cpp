@@ -1,4 +1,4 @@
-#include "anabranch/runtime/lane_order.h"
+#include "anabranch/schedule/lane_order.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
