@@ -41,6 +41,5 @@ function(anabranch_test name)
   endforeach()
   # Tests are compiled far more often than they run: -O0 halves their build time.
   target_compile_options(test_${name} PRIVATE -O0)
-  target_compile_definitions(test_${name} PRIVATE ANABRANCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   gtest_discover_tests(test_${name} PROPERTIES LABELS ${name} DISCOVERY_TIMEOUT 60)
 endfunction()
