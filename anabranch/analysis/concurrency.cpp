@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "anabranch/ir/communication.h"
+
 namespace anabranch {
 namespace {
 
@@ -59,7 +61,12 @@ class FirstAfter {
   std::vector<std::vector<uint32_t>> clocks_;  // by clock, by stream
 };
 
-/// By stream: kernels among the first n launches, for every n.
+/// True for an operator that keeps cores busy while it runs.
+bool computes(const Node& node) {
+  return node.kind == NodeKind::Operator && !communicates(node);
+}
+
+/// By stream: operators that compute among the first n launches, for every n.
 std::vector<std::vector<uint32_t>> count_kernels(const Graph& graph, const Schedule& schedule) {
   std::vector<std::vector<uint32_t>> counts(schedule.streams.size());
   for (size_t s = 0; s < counts.size(); ++s) {
@@ -67,8 +74,7 @@ std::vector<std::vector<uint32_t>> count_kernels(const Graph& graph, const Sched
     for (const Command& command : schedule.streams[s].commands) {
       const auto* launch = std::get_if<Launch>(&command);
       if (!launch) continue;
-      bool kernel = graph.node(launch->node).kind == NodeKind::Operator;
-      counts[s].push_back(counts[s].back() + kernel);
+      counts[s].push_back(counts[s].back() + computes(graph.node(launch->node)));
     }
   }
   return counts;
@@ -86,7 +92,7 @@ std::vector<uint32_t> concurrent_streams(const Graph& graph, const Schedule& sch
     uint32_t known_clock = kNever, known_after = kNever, known_width = 0;
     for (const Command& command : schedule.streams[s].commands) {
       const auto* launch = std::get_if<Launch>(&command);
-      if (!launch || graph.node(launch->node).kind != NodeKind::Operator) continue;
+      if (!launch || !computes(graph.node(launch->node))) continue;
       NodeId node = launch->node;
       if (order.clock(node) != known_clock || after.clock(node) != known_after) {
         known_clock = order.clock(node);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "anabranch/ir/communication.h"
 #include "anabranch/schedule/lane_order.h"
 
 namespace anabranch {
@@ -83,7 +84,7 @@ Executor::Step Executor::make_step(const Command& command, StreamId stream) cons
     step.launch = *launch;
     // A collective may have to wait for what this process does on another stream, so nobody may
     // wait for the collective; control operators and output hold no cores worth the name.
-    step.gated = node.bodies.empty() &&
+    step.gated = node.bodies.empty() && !communicates(node) &&
                  std::none_of(node.effects.begin(), node.effects.end(), [](const Effect& effect) {
                    return effect.kind != EffectKind::Random;
                  });

@@ -4,11 +4,9 @@ Everything here that touches Dynamo's internals is guarded: without it scopes st
 the better message or the extra use is lost.
 """
 
-import functools
-import re
-
 import torch
 
+from anabranch.collectives import FUNCTIONAL
 from anabranch.errors import ScopeBreakError
 from anabranch.log import logger
 
@@ -60,65 +58,11 @@ def _last_failure():
             if entry.fail_type:
                 place = f"{entry.fail_user_frame_filename}:{entry.fail_user_frame_lineno}"
                 lines = (entry.fail_reason or "").strip().split("\n")
-                hints = [line.strip() for line in lines[1:] if _FUNCTIONAL in line]
+                hints = [line.strip() for line in lines[1:] if FUNCTIONAL in line]
                 return place, "; ".join(lines[:1] + hints[:1])
     except AttributeError:
         pass
     return "an unknown line", "the reason is unknown"
-
-
-_FUNCTIONAL = "torch.distributed._functional_collectives"
-# torch.distributed's functions that Dynamo cannot trace, and what says the same in a graph.
-_FORMS = {
-    "all_reduce": "all_reduce",
-    "all_gather_into_tensor": "all_gather_tensor",
-    "all_gather": "all_gather_tensor",
-    "reduce_scatter_tensor": "reduce_scatter_tensor",
-    "reduce_scatter": "reduce_scatter_tensor",
-    "all_to_all_single": "all_to_all_single",
-    "all_to_all": "all_to_all_single",
-    "broadcast": "broadcast",
-    "reduce": "all_reduce",
-    "gather": "all_gather_tensor",
-    "scatter": "broadcast",
-    "send": "permute_tensor",
-    "recv": "permute_tensor",
-    "isend": "permute_tensor",
-    "irecv": "permute_tensor",
-    "batch_isend_irecv": "permute_tensor",
-}
-_CALL = re.compile(rf"(?:dist|distributed|c10d)\.({'|'.join(_FORMS)})\(")
-
-
-def _collective_hint(message):
-    """The functional form of the collective that the traced program calls, if there is one."""
-    try:
-        frames = torch._guards.TracingContext.extract_stack()
-    except AttributeError:
-        return ""
-    inside = "distributed" in message or any("distributed" in frame.filename for frame in frames)
-    for frame in reversed(frames if inside else []):
-        call = _CALL.search(frame.line or "")
-        if call:
-            return (f"\n  Hint: anabranch runs {_FUNCTIONAL}.{_FORMS[call[1]]} instead of "
-                    f"{call[1]} here: it starts on the scope's stream, and whoever uses its result "
-                    "waits for it")
-    return ""
-
-
-def name_functional_collectives():
-    """Makes Dynamo's message about a collective that it cannot trace name the way out."""
-    try:
-        kind = torch._dynamo.exc.Unsupported
-        original = kind.__init__
-
-        @functools.wraps(original)
-        def explain(self, msg, *arguments, **keywords):
-            original(self, f"{msg}{_collective_hint(str(msg))}", *arguments, **keywords)
-
-        kind.__init__ = explain
-    except AttributeError as problem:
-        logger.warning("messages about collectives stay as torch writes them: %s", problem)
 
 
 def check_scope(text):
@@ -133,5 +77,4 @@ def check_scope(text):
     )
 
 
-name_functional_collectives()
 keep_out_of_own_graph(check_scope, _in_compiled_call, _last_failure)

@@ -3,8 +3,16 @@
 import functools
 
 
-def refuse(name, instead):
-    raise NotImplementedError(f"{name} is not available in anabranch: {instead}")
+class NotBuilt(NotImplementedError):
+    """The name is known and not built; the message says what to use instead."""
+
+
+class NotBuiltAttribute(NotBuilt, AttributeError):
+    """The same for an attribute of a module, so that hasattr says it is missing."""
+
+
+def refuse(name, instead, kind=NotBuilt):
+    raise kind(f"{name} is not available in anabranch: {instead}")
 
 
 def not_built(name, instead):

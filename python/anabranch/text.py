@@ -216,7 +216,8 @@ class _Writer:
         reads = facts.reads_in_flight(node)
         effects = facts.effects(node)
         head = str(node.target)
-        self.result.custom_operators |= not is_builtin(node.target)
+        self.result.custom_operators |= not (
+            is_builtin(node.target) or facts.is_collective(node))
         duplicate = None
         if is_wait(node) and node.meta["custom"][WAIT] in self.alive:
             number = node.meta["custom"][WAIT]

@@ -18,9 +18,11 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed._functional_collectives as fc  # noqa: E402
 from support import compile_graph, equal, slow  # noqa: E402
+from torch.distributed import all_reduce as bare_all_reduce  # noqa: E402
 
 from anabranch import library  # noqa: E402
 from anabranch import stream as S  # noqa: E402
+from anabranch.errors import CompileError  # noqa: E402
 
 RANK = int(sys.argv[2])
 
@@ -93,7 +95,7 @@ def one_order_whatever_the_labels():
         with S("late"):
             first = fc.all_reduce(slow(x, 40) if RANK == 0 else x, "sum", world())
         with S("early"):
-            second = fc.all_gather_tensor(y, 0, world())
+            second = fc.all_gather_single(y, 0, world())
         with S("last"):
             third = fc.all_reduce(y * 2, "max", world())
         return first + 1, second + 1, third + 1
@@ -105,7 +107,7 @@ def the_operand_may_change_after_the_wait():
     # other threads read x until the collective ends: the write on "writer" comes after that
     def f(x):
         with S("comm"):
-            gathered = fc.all_gather_tensor(x, 0, world())
+            gathered = fc.all_gather_single(x, 0, world())
             gathered = fc.wait_tensor(gathered)
         with S("writer"):
             x.fill_(-1)
@@ -133,26 +135,186 @@ def a_group_of_its_own():
     check(f, mine(4))
 
 
-def wrong_use_is_refused_with_the_functional_form():
-    def asynchronous(x):
+def every_functional_form():
+    group = world()
+    split = [1, 3] if RANK == 0 else [3, 1]
+    forms = [
+        *(lambda x, op=op: fc.all_reduce(x, op, group)
+          for op in ("sum", "max", "min", "avg", "product")),
+        lambda x: fc.all_gather_single(x, 1, group),
+        lambda x: fc.reduce_scatter_single(x, "sum", 1, group),
+        lambda x: fc.all_to_all_single(x, split, split, group),
+        lambda x: fc.all_to_all_single(x, None, None, group),
+        lambda x: fc.broadcast(x, 1, group),
+        lambda x: fc.permute_tensor(x.reshape(-1), [1, 0], group),
+        lambda x: fc.all_reduce(x.t(), "sum", group),
+        lambda x: fc.reduce_scatter_single(x.t(), "sum", 0, group),
+        lambda x: fc.all_reduce(x.long(), "sum", group),
+        lambda x: fc.all_reduce(x.bfloat16(), "sum", group),
+    ]
+    for number, form in enumerate(forms):
+        torch._dynamo.reset()
+
+        def f(x, form=form):
+            with S("comm"):
+                result = form(x)
+            with S("next"):
+                return result + 1, x * number
+
+        check(f, mine(4, 6), calls=1)
+
+
+def every_form_that_dynamo_rewrites():
+    def listed(x):
+        parts = [torch.empty_like(x) for _ in range(2)]
         with S("comm"):
-            work = dist.all_reduce(x, async_op=True)
-        work.wait()
-        return x
+            dist.all_gather(parts, x)
+        return parts[0] - parts[1]
 
-    def send(x):
-        dist.send(x, 1 - RANK)
-        return x
+    def with_keywords(x):
+        with S("comm"):
+            dist.all_reduce(x, op=dist.ReduceOp.MAX, group=world())
+        return x + 1
 
-    for function, name in ((asynchronous, "all_reduce"), (send, "send")):
+    def coalesced(x):
+        y = x * 2
+        with S("comm"), dist._coalescing_manager():
+            dist.all_reduce(x)
+            dist.all_reduce(y)
+        return x + y
+
+    for f in (listed, with_keywords, coalesced):
+        torch._dynamo.reset()
+        check(f, mine(4), calls=2)
+
+
+def sizes_that_change():
+    def f(x):
+        with S("comm"):
+            gathered = fc.all_gather_single(x, 0, world())
+        return gathered * 2
+
+    compiled = compile_graph(f, dynamic=True)
+    for rows in (5, 3, 8):
+        assert equal(compiled(mine(rows, 2)), f(mine(rows, 2)))
+
+
+def gradients():
+    def f(x, w):
+        with S("comm"):
+            total = fc.all_reduce(x @ w, "sum", world())
+            gathered = fc.all_gather_single_autograd(total * total, 0, world())
+            parts = fc.reduce_scatter_single_autograd(gathered, "sum", 0, world())
+            swapped = fc.all_to_all_single_autograd(parts, [2, 2], [2, 2], world())
+        return (swapped * swapped).sum()
+
+    grads = []
+    for function in (f, compile_graph(f)):
+        w = (mine(4, 4) / 16).requires_grad_()
+        function(mine(4, 4) / 16, w).backward()
+        grads.append(w.grad)
+    assert torch.equal(*grads), grads
+
+
+def groups_in_opposite_orders():
+    # each group has its own order: rank 0 starts the second group's first
+    first, second = (dist.new_group([0, 1], timeout=datetime.timedelta(seconds=30)) for _ in "12")
+
+    def f(x):
+        def on(label, group):
+            with S(label):
+                return fc.all_reduce(x, "sum", group)
+
+        if RANK == 0:
+            one, two = on("1", first), on("2", second)
+        else:
+            two, one = on("2", second), on("1", first)
+        return one + 1, two * 2
+
+    check(f, mine(4), calls=5)
+
+
+def _calls_that_dynamo_refuses():
+    empty, other = torch.zeros, 1 - RANK
+
+    def p2p(x):
+        return dist.batch_isend_irecv([dist.P2POp(dist.isend, x, other)])
+
+    yield "all_reduce", "all_reduce", lambda x: dist.all_reduce(x, async_op=True)
+    yield "all_reduce", "all_reduce", lambda x: bare_all_reduce(x, async_op=True)
+    yield ("all_gather_into_tensor", "all_gather_single",
+           lambda x: dist.all_gather_into_tensor(empty(4), x, async_op=True))
+    yield "reduce_scatter", "reduce_scatter_single", lambda x: dist.reduce_scatter(x, [x, x])
+    yield "all_to_all", "all_to_all_single", lambda x: dist.all_to_all([x, x], [x, x])
+    yield "broadcast", "broadcast", lambda x: dist.broadcast(x, 0)
+    yield "reduce", "all_reduce", lambda x: dist.reduce(x, 0)
+    yield "gather", "all_gather_single", lambda x: dist.gather(x, [x, x] if RANK == 0 else None)
+    yield "scatter", "broadcast", lambda x: dist.scatter(x, [x, x] if RANK == 0 else None)
+    yield "barrier", "all_reduce", lambda x: dist.barrier()
+    yield "all_gather_object", "all_gather_single", lambda x: dist.all_gather_object([1, 2], 3)
+    yield "send", "permute_tensor", lambda x: dist.send(x, other)
+    yield "recv", "permute_tensor", lambda x: dist.recv(x, other)
+    yield "isend", "permute_tensor", lambda x: dist.isend(x, other)
+    yield "irecv", "permute_tensor", lambda x: dist.irecv(x, other)
+    yield "P2POp", "permute_tensor", p2p
+
+
+def what_dynamo_refuses_names_the_functional_form_and_the_line():
+    for name, form, call in _calls_that_dynamo_refuses():
+        torch._dynamo.reset()
+
+        def f(x, call=call):
+            with S("comm"):
+                call(x)
+            return x + 1
+
         try:
-            compile_graph(function)(mine(2))
+            compile_graph(f)(mine(2))
         except Exception as problem:
             text = str(problem)
-            assert "_functional_collectives" in text and name in text, text
-            torch._dynamo.reset()
+            assert f"write torch.distributed._functional_collectives.{form}:" in text, text
+            assert f"instead of {name} at {__file__}:" in text, text
+        else:
+            raise AssertionError(f"{name}: no error")
+
+
+def a_refused_collective_inside_a_scope_is_an_error_without_fullgraph():
+    def f(x):
+        with S("comm"):
+            dist.broadcast(x, 0)
+        return x + 1
+
+    try:
+        compile_graph(f, fullgraph=False)(mine(2))
+    except CompileError as problem:
+        text = str(problem)
+        assert "graph break inside" in text and "_functional_collectives.broadcast" in text, text
+    else:
+        raise AssertionError("no error")
+
+
+def an_operator_that_fails_beside_a_collective():
+    def f(x, index):
+        with S("comm"):
+            total = fc.all_reduce(x * 2, "sum", world())
+        with S("side"):
+            side = x[index]
+        return total + 1, side
+
+    compiled = compile_graph(f)
+    good, bad = torch.tensor([1]), torch.tensor([99])
+    assert equal(compiled(mine(4, 4), good), f(mine(4, 4), good))
+    if RANK == 0:
+        try:
+            compiled(mine(4, 4), bad)
+        except IndexError as problem:
+            assert 'stream "side"' in str(problem), problem
         else:
             raise AssertionError("no error")
+    else:
+        compiled(mine(4, 4), good)
+    for _ in range(3):  # both ranks started as many collectives: the group goes on
+        assert equal(compiled(mine(4, 4), good), f(mine(4, 4), good))
 
 
 def a_rank_that_does_not_take_part_is_an_error_on_the_other():
@@ -182,14 +344,41 @@ def a_rank_that_does_not_take_part_is_an_error_on_the_other():
     assert torch.equal(compile_graph(lambda x: x + 1)(x), x + 1)  # the process goes on
 
 
+def after_the_other_rank_has_died():
+    def f(x):
+        with S("comm"):
+            total = fc.all_reduce(x * 2, "sum", world())
+        with S("side"):
+            side = x @ x
+        return total, side
+
+    x = mine(4, 4)
+    compiled = compile_graph(f)
+    for _ in range(2):
+        try:
+            compiled(x)
+        except RuntimeError as problem:
+            assert "wait_tensor" in str(problem) and 'stream "comm"' in str(problem), problem
+        else:
+            raise AssertionError("no error")
+    assert torch.equal(compile_graph(lambda x: x + 1)(x), x + 1)  # the process goes on
+
+
 CASES = [
     all_reduce_beside_compute,
     in_place_forms,
     functional_and_coalesced_forms,
+    every_functional_form,
+    every_form_that_dynamo_rewrites,
+    sizes_that_change,
+    gradients,
     one_order_whatever_the_labels,
     the_operand_may_change_after_the_wait,
     a_group_of_its_own,
-    wrong_use_is_refused_with_the_functional_form,
+    groups_in_opposite_orders,
+    what_dynamo_refuses_names_the_functional_form_and_the_line,
+    a_refused_collective_inside_a_scope_is_an_error_without_fullgraph,
+    an_operator_that_fails_beside_a_collective,
     a_rank_that_does_not_take_part_is_an_error_on_the_other,
 ]
 
@@ -199,7 +388,8 @@ def main():
     dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=RANK, world_size=2,
                             timeout=datetime.timedelta(seconds=60))
     found = {}
-    for case in CASES:
+    # the last case of rank 0 begins when rank 1 has ended, or is about to
+    for case in CASES + ([after_the_other_rank_has_died] if RANK == 0 else []):
         torch._dynamo.reset()
         try:
             case()

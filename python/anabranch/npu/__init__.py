@@ -3,8 +3,15 @@
 `install()` makes them work; `anabranch run` and `import torch_npu` (without the real one) call it.
 """
 
+from anabranch.missing import NotBuiltAttribute, refuse
 from anabranch.npu import device as npu
 from anabranch.npu import dynamo
 from anabranch.npu.names import install, is_installed
 
 __all__ = ["dynamo", "install", "is_installed", "npu"]
+
+
+def __getattr__(name):
+    if name.startswith("npu_"):
+        refuse(f"torch_npu.{name}", "write it with torch's own operators", NotBuiltAttribute)
+    raise AttributeError(f"module 'torch_npu' has no attribute {name!r}")

@@ -1,14 +1,20 @@
-"""torch.npu: one device, the one that anabranch runs on (the CPU).
+"""torch.npu: one device for each process of this machine, all of them the CPU.
 
 Eager operators run in program order on the calling thread, so streams and events of eager mode
 have nothing to order; they exist, and events measure host time.
 """
 
 import contextlib
+import os
 import resource
+import threading
 import time
+import types
 
 import torch
+
+from anabranch import log
+from anabranch.missing import NotBuiltAttribute, refuse
 
 
 def init():
@@ -24,29 +30,76 @@ def is_initialized():
 
 
 def device_count():
-    return 1
+    """One device; under torchrun one for each of its processes on this machine."""
+    return max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+
+def index_of(device):
+    """The number of a device: an int, "npu", "npu:N", a torch.device, None for the current one.
+
+    RuntimeError when there is no such device.
+    """
+    if isinstance(device, torch.device) or device is None:
+        return current_device()
+    index = device
+    if isinstance(device, str):
+        number = device.partition(":")[2]
+        index = int(number) if number.isdecimal() else 0 if device == "npu" else None
+    if not isinstance(index, int) or not 0 <= index < device_count():
+        raise RuntimeError(f"there is no device {device}: this process sees "
+                           f"{device_count()}, from npu:0 on")
+    return index
+
+
+_selected = 0
 
 
 def current_device():
-    return 0
+    return _selected
 
 
 def set_device(device):
-    """Selects the device; there is only npu:0."""
-    index = int(device.partition(":")[2] or 0) if isinstance(device, str) else device
-    if isinstance(index, int) and index > 0:
-        raise RuntimeError(f"there is one device, npu:0, and no npu:{index}")
+    """Selects the device, for `current_device`: all of them are the CPU."""
+    global _selected
+    _selected = index_of(device)
 
 
 @contextlib.contextmanager
 def device(index):
     """Selects the device inside a `with`."""
+    before = current_device()
     set_device(index)
-    yield
+    try:
+        yield
+    finally:
+        set_device(before)
+
+
+def device_of(tensor):
+    return device(current_device())
 
 
 def get_device_name(device=None):
     return "anabranch cpu"
+
+
+def get_device_properties(device=None):
+    """Name and memory (bytes) of the device: those of the host."""
+    index_of(device)
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return types.SimpleNamespace(name=get_device_name(), total_memory=total)
+
+
+def get_device_capability(device=None):
+    """None, as on an NPU: capabilities are a notion of CUDA."""
+
+
+def can_device_access_peer(device_id, peer_device_id):
+    return index_of(device_id) != index_of(peer_device_id)
+
+
+def is_bf16_supported():
+    return True
 
 
 def synchronize(device=None):
@@ -103,7 +156,7 @@ class Event:
 
 
 _default = Stream()
-_current = _default
+_local = threading.local()
 
 
 def default_stream(device=None):
@@ -111,18 +164,18 @@ def default_stream(device=None):
 
 
 def current_stream(device=None):
-    return _current
+    """The current stream of this thread."""
+    return getattr(_local, "stream", _default)
 
 
 def set_stream(stream):
-    global _current
-    _current = stream
+    _local.stream = stream
 
 
 @contextlib.contextmanager
 def stream(stream):
     """Makes the stream current inside a `with`."""
-    before = _current
+    before = current_stream()
     if stream is not None:
         set_stream(stream)
     try:
@@ -163,9 +216,86 @@ def reset_peak_memory_stats(device=None):
     """Does nothing: the peak belongs to the process."""
 
 
+def mem_get_info(device=None):
+    """(free, total) bytes of the host's memory."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    return os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page
+
+
+def memory_stats(device=None):
+    """The figures above under torch's names, in bytes."""
+    now, most = memory_allocated(), max_memory_allocated()
+    return {f"{kind}_bytes.all.{which}": value for kind in ("allocated", "reserved")
+            for which, value in (("current", now), ("peak", most))}
+
+
+reset_max_memory_allocated = reset_peak_memory_stats
+
+
 def manual_seed(seed):
     torch.manual_seed(seed)
 
 
-def manual_seed_all(seed):
-    torch.manual_seed(seed)
+manual_seed_all = manual_seed
+
+
+def seed():
+    torch.seed()
+
+
+seed_all = seed
+
+
+def initial_seed():
+    return torch.initial_seed()
+
+
+def get_rng_state(device=None):
+    return torch.get_rng_state()
+
+
+def set_rng_state(new_state, device=None):
+    torch.set_rng_state(new_state)
+
+
+def get_rng_state_all():
+    return [torch.get_rng_state()]
+
+
+def set_rng_state_all(new_states):
+    torch.set_rng_state(new_states[0])
+
+
+def set_compile_mode(jit_compile=False):
+    """Does nothing, and says so: there is no operator compiler to switch."""
+    log.warn_once("set_compile_mode", "torch.npu.set_compile_mode has no effect here")
+
+
+def set_option(option):
+    """Does nothing, and says so: these are options of a driver that is not here."""
+    log.warn_once("set_option", f"torch.npu.set_option has no effect here: {sorted(option)}")
+
+
+_CAPTURE = 'use torch.compile(model, backend="anabranch", mode="reduce-overhead")'
+_NOT_BUILT = {
+    "ExternalStream": "there is no driver whose streams could be taken over",
+    "NPUGraph": _CAPTURE,
+    "caching_allocator_alloc": "make a tensor",
+    "caching_allocator_delete": "delete the tensor",
+    "graph": _CAPTURE,
+    "graph_pool_handle": _CAPTURE,
+    "ipc_collect": "use torch.multiprocessing, which shares memory of the host",
+    "make_graphed_callables": _CAPTURE,
+    "memory_snapshot": "use a profiler of the host's memory",
+    "memory_summary": "use torch.npu.memory_stats",
+    "set_per_process_memory_fraction": "limit the process's memory by the operating system",
+    "utilization": "use the operating system's tools",
+}
+
+
+def __getattr__(name):
+    if name.endswith("Tensor") and isinstance(getattr(torch, name, None), type):
+        return getattr(torch, name)  # FloatTensor and its like
+    if name in _NOT_BUILT:
+        refuse(f"torch.npu.{name}", _NOT_BUILT[name], NotBuiltAttribute)
+    raise AttributeError(f"module 'torch.npu' has no attribute {name!r}")

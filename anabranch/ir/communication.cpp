@@ -1,0 +1,15 @@
+#include "anabranch/ir/communication.h"
+
+#include <algorithm>
+
+namespace anabranch {
+
+bool communicates(const Node& node) {
+  // The second half has no effect of its own: its order is its operand's.
+  return node.op.find("c10d_functional.wait_tensor") != std::string::npos ||
+         std::any_of(node.effects.begin(), node.effects.end(), [](const Effect& effect) {
+           return effect.kind == EffectKind::Collective;
+         });
+}
+
+}  // namespace anabranch

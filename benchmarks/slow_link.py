@@ -1,0 +1,247 @@
+"""How much of an all-reduce over a slow link hides behind compute: the share, as JSON.
+
+Two ranks run in two network namespaces joined by a veth pair whose ends send no faster than a token
+bucket lets them. One branch of the model reduces a tensor over the link, the other multiplies
+matrices. The same model is compiled twice, with the all-reduce on a stream of its own and without
+streams, and both are called in turn, so that a busy neighbour hits both.
+
+    waiting  time that the one-stream model stands in the second half of the all-reduce (its trace)
+    hidden   (one stream − two streams) ÷ waiting, of the medians over all pairs
+
+Needs root and iproute2 (`ip`, `tc`); says what is missing otherwise, and makes no measurement.
+
+    ./dev run --threads 1 benchmarks/slow_link.py [--pairs 9] [--rate 400] [--megabytes 4]
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BURST_BYTES = 256 * 1024  # that the bucket lets pass at once
+PRODUCT = 256  # rows and columns of the matrices
+
+
+def command(*words):
+    """Runs a command of iproute2; RuntimeError with what it says when it fails."""
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip() or done.stdout.strip()}")
+
+
+class Link:
+    """Two network namespaces and the slow link between them; removed at the end of the `with`."""
+
+    def __init__(self, megabits):
+        self.megabits = megabits
+        self.names = [f"anabranch-{os.getpid()}-{rank}" for rank in range(2)]
+        self.ends = [f"ab{os.getpid()}e{rank}" for rank in range(2)]
+
+    def __enter__(self):
+        try:
+            for name in self.names:
+                command("ip", "netns", "add", name)
+            command("ip", "link", "add", self.ends[0], "netns", self.names[0], "type", "veth",
+                    "peer", "name", self.ends[1], "netns", self.names[1])
+            for rank, (name, end) in enumerate(zip(self.names, self.ends, strict=True)):
+                inside = ("ip", "-n", name)
+                command(*inside, "address", "add", f"10.231.77.{rank + 1}/24", "dev", end)
+                command(*inside, "link", "set", "lo", "up")
+                command(*inside, "link", "set", end, "up")
+                command("tc", "-n", name, "qdisc", "add", "dev", end, "root", "tbf", "rate",
+                        f"{self.megabits}mbit", "burst", str(BURST_BYTES), "latency", "100ms")
+        except BaseException:
+            self.remove()
+            raise
+        return self
+
+    def __exit__(self, *problem):
+        self.remove()
+
+    def remove(self):
+        for name in self.names:
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True)
+
+
+def missing():
+    """Why this machine cannot make a slow link, or ""."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    absent = [tool for tool in ("ip", "tc") if shutil.which(tool) is None]
+    if absent:
+        return f"{' and '.join(absent)} not found: install iproute2"
+    try:
+        with Link(400):
+            return ""
+    except RuntimeError as problem:
+        return f"no slow link between namespaces on this kernel: {problem}"
+
+
+def start(link, rank, arguments, store):
+    """The process of one rank, inside its namespace."""
+    words = ["ip", "netns", "exec", link.names[rank], sys.executable, os.path.abspath(__file__),
+             "--rank", str(rank), "--store", store, "--end", link.ends[rank],
+             "--pairs", str(arguments.pairs), "--rate", str(arguments.rate),
+             "--megabytes", str(arguments.megabytes)]
+    if arguments.traces:
+        words += ["--traces", arguments.traces]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True,
+                            env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+def run_ranks(arguments):
+    """Starts both ranks and prints what rank 0 measured; the exit code."""
+    reason = missing()
+    if reason:
+        print(json.dumps({"workload": "slow_link", "not_measured": reason}, indent=2))
+        return 3
+    with tempfile.TemporaryDirectory() as folder, Link(arguments.rate) as link:
+        ranks = [start(link, rank, arguments, os.path.join(folder, "store")) for rank in range(2)]
+        try:
+            texts = [process.communicate(timeout=arguments.limit)[0] for process in ranks]
+        finally:
+            for process in ranks:
+                process.kill()
+    print(texts[0], end="")
+    return max(abs(process.returncode) for process in ranks)
+
+
+def make_model(labels, rounds):
+    """The two branches; `labels` puts the all-reduce on the stream "comm"."""
+    import torch
+    import torch.distributed as dist
+    import torch.distributed._functional_collectives as collectives
+
+    import anabranch
+
+    def scope():
+        return anabranch.stream("comm") if labels else contextlib.nullcontext()
+
+    class Branches(torch.nn.Module):
+        def forward(self, partial, x, weight):
+            with scope():
+                total = collectives.all_reduce(partial, "sum", dist.group.WORLD)
+            for _ in range(rounds):
+                x = x @ weight
+            return total + 1, x
+
+    return Branches()
+
+
+def choose_rounds(arguments, x, weight):
+    """Products that take 1.5 times what the link needs for the tensor; the same on both ranks."""
+    import torch
+    import torch.distributed as dist
+
+    seconds = []
+    for _ in range(7):
+        begin = time.perf_counter()
+        x @ weight
+        seconds.append(time.perf_counter() - begin)
+    wire = arguments.megabytes * 8 / arguments.rate
+    rounds = torch.tensor(max(4, round(1.5 * wire / statistics.median(seconds))))
+    dist.broadcast(rounds, 0)
+    return int(rounds)
+
+
+def measure(arguments, models, inputs):
+    """Seconds of each pair of calls, as (streams, one stream)."""
+    import torch.distributed as dist
+
+    pairs = []
+    for index in range(arguments.pairs):
+        times = {}
+        for which in (0, 1) if index % 2 else (1, 0):  # alternate who goes first
+            dist.barrier()
+            begin = time.perf_counter()
+            models[which](*inputs)
+            times[which] = time.perf_counter() - begin
+        pairs.append((times[0], times[1]))
+    return pairs
+
+
+def waiting_times(path):
+    """Seconds that each call of the one-stream program stood in the collective's second half."""
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    spans = [event for event in events if event.get("cat") == "operator"]
+    split = {event["args"]["program"] for event in spans if event["tid"] != 1}
+    return [event["dur"] / 1e6 for event in spans
+            if "wait_tensor" in event["args"]["op"] and event["args"]["program"] not in split]
+
+
+def run_rank(arguments):
+    """One rank; the first prints the measurement."""
+    os.environ["GLOO_SOCKET_IFNAME"] = arguments.end
+    import torch
+    import torch.distributed as dist
+
+    import anabranch
+    from anabranch.tracing import trace
+
+    dist.init_process_group("gloo", init_method=f"file://{arguments.store}", rank=arguments.rank,
+                            world_size=2, timeout=datetime.timedelta(seconds=120))
+    torch.manual_seed(arguments.rank)
+    partial = torch.randn(arguments.megabytes * 2**18)
+    x, weight = torch.randn(PRODUCT, PRODUCT), torch.randn(PRODUCT, PRODUCT) / PRODUCT**0.5
+    folder = arguments.traces or os.path.dirname(arguments.store)
+    path = os.path.join(folder, f"rank{arguments.rank}.json")
+    with torch.no_grad():
+        rounds = choose_rounds(arguments, x, weight)
+        compiled = [torch.compile(make_model(labels, rounds), backend=anabranch.backend(),
+                                  dynamic=False, fullgraph=True) for labels in (True, False)]
+        expected = make_model(False, rounds)(partial, x, weight)
+        for model in compiled:
+            for _ in range(2):
+                for got, want in zip(model(partial, x, weight), expected, strict=True):
+                    assert torch.equal(got, want), "results differ from eager"
+        with trace(path):
+            pairs = measure(arguments, compiled, (partial, x, weight))
+    if arguments.rank == 0:
+        print(json.dumps(report(arguments, rounds, pairs, waiting_times(path)), indent=2))
+    dist.barrier()
+    dist.destroy_process_group()
+    return 0
+
+
+def report(arguments, rounds, pairs, waits):
+    streams, single = (statistics.median(times) for times in zip(*pairs, strict=True))
+    waiting = statistics.median(waits)
+    return {
+        "workload": f"slow_link all_reduce {arguments.megabytes} MB beside {rounds} products",
+        "link_mbit": arguments.rate,
+        "machine": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "pairs": len(pairs),
+        "streams_ms_median": round(1e3 * streams, 1),
+        "single_ms_median": round(1e3 * single, 1),
+        "ratio_median": round(statistics.median(a / b for a, b in pairs), 3),
+        "waiting_ms_median": round(1e3 * waiting, 1),
+        "hidden_share": round((single - streams) / waiting, 3),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=9, help="interleaved pairs of calls")
+    parser.add_argument("--rate", type=int, default=400, help="Mbit/s of the link")
+    parser.add_argument("--megabytes", type=int, default=4, help="size of the reduced tensor")
+    parser.add_argument("--traces", metavar="DIR", help="keep each rank's trace here")
+    parser.add_argument("--limit", type=int, default=300, help="seconds after which to give up")
+    for hidden in ("--store", "--end"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    return run_ranks(arguments) if arguments.rank is None else run_rank(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
