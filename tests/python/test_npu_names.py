@@ -3,9 +3,13 @@
 The names are installed in a process of their own: they change torch for the whole thread.
 """
 
+import os
+import subprocess
+import sys
 import textwrap
 
-from support import run_script
+import pytest
+from support import ROOT, run_script
 
 SCRIPT = """
     import torch, torch_npu
@@ -51,9 +55,142 @@ SCRIPT = """
 """
 
 
-def test_names(tmp_path):
+EVERYWHERE = """
+    import os, tempfile, threading
+    import torch, torch_npu, torchair
+    from concurrent.futures import ThreadPoolExecutor
+
+    def same(*devices):
+        assert all(torch.device(device).type == "cpu" for device in devices), devices
+
+    same(torch.device("npu"), torch.device("npu:0"), torch.device("npu", 0),
+         torch.device(type="npu", index=0))
+    with torch.device("npu"):
+        same(torch.zeros(2).device)
+    torch.set_default_device("npu"); same(torch.ones(1).device); torch.set_default_device(None)
+    same(torch.nn.LayerNorm(2, device="npu").to(device="npu").weight.device)
+    assert torch.ones(1).to("npu", torch.float16).dtype == torch.float16
+
+    for device in ("npu", "npu:0", torch.device("npu")):
+        generator = torch.Generator(device)
+        assert isinstance(generator, torch.Generator)
+    assert isinstance(torch.default_generator, torch.Generator)
+    generator = torch.Generator(device="npu").manual_seed(3)
+    drawn = torch.rand(4, generator=generator, device="npu")
+    assert torch.equal(drawn, torch.rand(4, generator=torch.Generator().manual_seed(3)))
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "weights.pt")
+        torch.save({"a": torch.ones(2)}, path)
+        for place in ("npu", "npu:0", torch.device("npu:0")):
+            same(torch.load(path, map_location=place)["a"].device)
+
+    def f(x):
+        device = torch.device("npu:0")
+        with torchair.scope.npu_stream_switch("s"):
+            y = torch.zeros(2, device=device) + x
+        return y.to("npu") + x.new_ones(2, device="npu")
+
+    compiled = torch.compile(f, backend=torchair.get_npu_backend(), fullgraph=True, dynamic=False)
+    want = f(torch.ones(2))
+    assert torch.equal(compiled(torch.ones(2)), want)
+
+    def in_a_thread():
+        torch.npu.set_device("npu:0")
+        side = torch.npu.Stream()
+        with torch.npu.stream(side):
+            assert torch.npu.current_stream() is side
+            assert torch.equal(compiled(torch.ones(2, device="npu")), want)
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(in_a_thread) for _ in range(4)]:
+            done.result()
+    class Own(threading.Thread):
+        def run(self):
+            self.found = torch.zeros(1, device="npu:0").device
+    own = Own(); own.start(); own.join(); same(own.found)
+    assert torch.npu.current_stream() is torch.npu.default_stream()
+
+    for wrong in ("npu:1", "npu:x", "npu:-1"):
+        for use in (lambda: torch.zeros(1, device=wrong), lambda: torch.device(wrong),
+                    lambda: torch.Generator(wrong), lambda: torch.npu.set_device(wrong)):
+            try:
+                use()
+            except RuntimeError as error:
+                assert "there is no device " + wrong in str(error)
+            else:
+                raise AssertionError(wrong)
+    print("all right")
+"""
+
+FIGURES = """
+    import torch, torch_npu
+
+    npu = torch.npu
+    assert npu.get_device_properties(0).total_memory >= npu.mem_get_info()[0] > 0
+    assert npu.memory_stats()["allocated_bytes.all.current"] > 0
+    assert npu.memory_reserved() > 0 and npu.max_memory_reserved() > 0
+    npu.empty_cache(), npu.reset_peak_memory_stats(), npu.init()
+    assert npu.is_initialized() and npu.is_bf16_supported()
+    assert npu.FloatTensor is torch.FloatTensor
+    state = npu.get_rng_state(); a = torch.rand(2)
+    npu.set_rng_state(state); assert torch.equal(a, torch.rand(2))
+    npu.manual_seed_all(7); assert npu.initial_seed() == 7
+    with npu.device(0), npu.device_of(torch.ones(1)):
+        assert npu.current_device() == 0
+    for path, name in ((npu, "NPUGraph"), (npu, "memory_snapshot"), (torch_npu, "npu_rms_norm")):
+        assert not hasattr(path, name)
+        try:
+            getattr(path, name)
+        except NotImplementedError as error:
+            assert name + " is not available in anabranch: " in str(error), error
+    try:
+        npu.nothing
+    except AttributeError as error:
+        assert not isinstance(error, NotImplementedError)
+    npu.set_compile_mode(jit_compile=False), npu.set_compile_mode(jit_compile=False)
+    print("all right")
+"""
+
+RANKS = """
+    import torch, torch_npu
+    import torch.distributed as dist
+
+    dist.init_process_group("hccl")
+    rank = dist.get_rank()
+    assert torch.npu.device_count() == 2 and dist.get_backend() == "hccl"
+    torch.npu.set_device(rank)
+    assert torch.npu.current_device() == rank
+    x = torch.ones(2, device=f"npu:{rank}") * (rank + 1)
+    dist.all_reduce(x)
+
+    def f(x):
+        dist.all_reduce(x)
+        return x + 1
+
+    y = torch.compile(f, backend="anabranch", fullgraph=True)(x.clone())
+    assert x.tolist() == [3, 3] and y.tolist() == [7, 7], (x, y)
+    dist.destroy_process_group()
+    print("all right")
+"""
+
+
+@pytest.mark.parametrize("text", [SCRIPT, EVERYWHERE, FIGURES], ids=["names", "everywhere", "npu"])
+def test_names(tmp_path, text):
     script = tmp_path / "names.py"
-    script.write_text(textwrap.dedent(SCRIPT))
+    script.write_text(textwrap.dedent(text))
     done = run_script(script)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "all right\n"
+    assert done.stderr.count("set_compile_mode has no effect here") == (text is FIGURES)
+
+
+def test_each_rank_has_a_device_and_hccl_is_gloo(tmp_path):
+    script = tmp_path / "ranks.py"
+    script.write_text(textwrap.dedent(RANKS))
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone",
+         "-m", "anabranch", "run", str(script)], capture_output=True, text=True, timeout=300,
+        env=os.environ | {"PYTHONPATH": os.path.join(ROOT, "python"), "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.count("all right\n") == 2
