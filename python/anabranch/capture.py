@@ -80,6 +80,8 @@ def get_compiler(compiler_config=None):
 
 def compile_graph(graph_module, example_inputs, config, decompositions=None):
     """Compiles one of Dynamo's graphs."""
+    for option, value in config.idle().items():
+        log.warn_once(f"option {option}", f"option {option} = {value!r} has no effect here")
     lower(graph_module)
     compiler = functools.partial(compile_aten, config=config)
     training = torch.is_grad_enabled() and any(

@@ -69,6 +69,19 @@ OPTIONS = {
 }
 
 
+# Options that change nothing yet, with the values that hold all the same.
+IDLE = {
+    "ge_config.aicore_num": (None,),
+    "experimental_config.topology_sorting_strategy": ("DFS",),
+    "experimental_config.cc_parallel_enable": (False,),
+    "anabranch.auto_streams": ("off",),
+    "anabranch.tune": ("off", "quick"),
+    "anabranch.freeze": (False,),
+    "anabranch.memory": ("parallel",),
+    "anabranch.trace": (None,),
+}
+
+
 def _valid_names(prefix):
     depth = len(prefix)
     return sorted({name[depth:].partition(".")[0] for name in OPTIONS if name.startswith(prefix)})
@@ -125,6 +138,11 @@ class CompilerConfig(_Section):
     def as_dict(self):
         """{dotted name: value} of every option; torch.compile's `options` takes the same names."""
         return dict(self._values)
+
+    def idle(self):
+        """{dotted name: value} of the options that were set and have no effect."""
+        return {name: self._values[name] for name, holds in IDLE.items()
+                if self._values[name] not in holds}
 
     def copy_with(self, options):
         """A copy with `{dotted name: value}` set on top."""

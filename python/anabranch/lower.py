@@ -10,7 +10,7 @@ import operator
 
 import torch
 
-from anabranch import markers
+from anabranch import log, markers
 from anabranch.errors import ARGUMENT_ERRORS, compile_error
 
 ATTRIBUTES = "ab"
@@ -158,6 +158,9 @@ class _Lowering:
 
     def _scope_enter(self, node):
         self.stack.append(decode(self.stack[-1], node.args[0]))
+        if "torchair_enable_data_dump" in self.stack[-1]:
+            log.warn_once("data_dump", "data_dump() only marks operators in dumps of the graph here: "
+                          "return the tensors that you want to see")
         self.graph.erase_node(node)
 
     def _scope_exit(self, node):

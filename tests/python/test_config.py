@@ -8,7 +8,7 @@ from support import check_equal, compile_graph
 
 import anabranch
 from anabranch import CompilerConfig
-from anabranch.config import OPTIONS
+from anabranch.config import IDLE, OPTIONS
 
 X = torch.ones(3)
 
@@ -118,3 +118,29 @@ def test_single_stream_with_labels_is_a_compile_error():
     with pytest.raises(anabranch.CompileError, match="single"):
         compile_graph(f, config)(X)
     check_equal(lambda x: x + 1, X, config=config)
+
+
+SET = {
+    "ge_config.aicore_num": "8|16",
+    "experimental_config.topology_sorting_strategy": "BFS",
+    "experimental_config.cc_parallel_enable": True,
+    "anabranch.auto_streams": "cv",
+    "anabranch.tune": "full",
+    "anabranch.freeze": True,
+    "anabranch.memory": "small",
+    "anabranch.trace": "t.json",
+}
+
+
+@pytest.mark.parametrize("name", IDLE)
+def test_an_option_without_effect_says_so_once(name, logged):
+    config = CompilerConfig().copy_with({name: SET[name]})
+    for _ in range(2):
+        torch._dynamo.reset()
+        check_equal(lambda x: x + 1, X, config=config)
+    assert [r.getMessage() for r in logged] == [f"option {name} = {SET[name]!r} has no effect here"]
+
+
+def test_the_defaults_say_nothing(logged):
+    check_equal(lambda x: x + 1, X, config=CompilerConfig())
+    assert not logged

@@ -236,3 +236,16 @@ def test_a_graph_break_between_scopes_is_fine(programs):
 def test_public_names_are_the_same_objects():
     assert anabranch.stream is torchair.scope.npu_stream_switch
     assert anabranch.wait is torchair.scope.npu_wait_tensor
+
+
+def test_data_dump_says_once_that_it_only_marks(programs, logged):
+    def f(x):
+        with data_dump():
+            y = x + 1
+        with data_dump():
+            return y * 2
+
+    check_equal(f, torch.ones(4))
+    assert [op for op in programs[0].captured() if "torchair_enable_data_dump" in op.line]
+    (record,) = logged
+    assert "data_dump() only marks operators" in record.getMessage()
