@@ -40,13 +40,6 @@ void append_effects(const Node& node, std::vector<Effect>& effects) {
   }
 }
 
-bool writes_inputs(const Graph& body);
-
-bool bodies_write_inputs(const Node& node) {
-  return std::any_of(node.bodies.begin(), node.bodies.end(),
-                     [](const std::shared_ptr<Graph>& body) { return writes_inputs(*body); });
-}
-
 bool writes_inputs(const Graph& body) {
   std::vector<bool> given(body.buffer_count, false);
   auto buffer_of = [&](ValueId value) {
@@ -68,6 +61,11 @@ bool writes_inputs(const Graph& body) {
 }
 
 }  // namespace
+
+bool bodies_write_inputs(const Node& node) {
+  return std::any_of(node.bodies.begin(), node.bodies.end(),
+                     [](const std::shared_ptr<Graph>& body) { return writes_inputs(*body); });
+}
 
 UseTable::UseTable(const Graph& graph)
     : graph_buffers_(graph.buffer_count),

@@ -47,6 +47,9 @@ class UseTable {
 /// Hull of the bytes that the window can touch; whole() when a size is symbolic.
 ByteRange byte_range(const TensorType& type);
 
+/// True if a body of the control operator writes to one of the body's inputs.
+bool bodies_write_inputs(const Node& node);
+
 /// By buffer: the value that first named it (the "root" whose memory the others view).
 std::vector<ValueId> buffer_roots(const Graph& graph);
 

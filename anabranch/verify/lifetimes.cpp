@@ -16,11 +16,13 @@ class LifetimeChecker {
   void run() {
     find_users();
     find_given();
+    find_sizes();
     std::vector<bool> seen(graph_.buffer_count, false);
     std::vector<const BufferLife*> placed;
     for (const BufferLife& life : schedule_.buffers) {
       if (!check_buffer(life, seen)) continue;
       check_acquire(life);
+      if (life.placement) check_placement(life);
       if (check_releases(life) && life.placement) placed.push_back(&life);
     }
     check_overlap(std::move(placed));
@@ -58,6 +60,16 @@ class LifetimeChecker {
         if (node.kind == NodeKind::Input) mark(value, "an input");
         if (node.kind == NodeKind::Constant) mark(value, "a constant");
       }
+    }
+  }
+
+  void find_sizes() {
+    sizes_.resize(graph_.buffer_count, 0);
+    for (const Value& value : graph_.values) {
+      const TensorType* type = value.tensor();
+      if (!type) continue;
+      int64_t& size = sizes_[type->buffer.index()];
+      size = std::max(size, byte_range(*type).end);
     }
   }
 
@@ -139,6 +151,22 @@ class LifetimeChecker {
     return good;
   }
 
+  /// Every window of the graph on the buffer must lie in its place.
+  void check_placement(const BufferLife& life) {
+    const Placement& place = *life.placement;
+    int64_t size = sizes_[life.buffer.index()];
+    if (size == ByteRange::whole().end) {
+      report("placement-symbolic",
+             fmt::format("{} has a place, but its size is known only at the call", name(life)),
+             "give it memory of its own", life.acquire);
+    } else if (place.offset < 0 || place.size < size) {
+      report("placement-small",
+             fmt::format("{} has {} bytes at {}, but needs {}", name(life), place.size,
+                         place.offset, size),
+             fmt::format("place it at 0 or above, with {} bytes", size), life.acquire);
+    }
+  }
+
   /// In the order in which buffers are acquired, each new one must come after the release of all
   /// that had its bytes. One that covers an older one stands for it from then on.
   void check_overlap(std::vector<const BufferLife*> placed) {
@@ -184,6 +212,7 @@ class LifetimeChecker {
   const Replay& replay_;
   std::vector<Diagnostic>& findings_;
   std::vector<std::vector<NodeId>> users_;  // by buffer
+  std::vector<int64_t> sizes_;              // by buffer: bytes that its windows reach
   std::vector<const char*> given_;  // by buffer: what it holds for the caller; null: nothing
 };
 

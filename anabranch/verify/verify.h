@@ -19,7 +19,7 @@ std::vector<Diagnostic> check_graph(const Graph& graph);
 /// launch-unknown, wrong-stream (not when the schedule has one stream), event-recorded-twice,
 /// event-not-recorded, deadlock, race-raw, race-war, race-waw, order-data, order-wait,
 /// order-effect, buffer-unknown, buffer-twice, acquire-late, release-early, release-missing,
-/// buffers-overlap.
+/// placement-small, placement-symbolic, buffers-overlap.
 std::vector<Diagnostic> check_schedule(const Graph& graph, const Schedule& schedule);
 
 /// True if any finding is an error.

@@ -25,6 +25,16 @@ std::vector<int64_t> evaluate(const std::vector<Expr>& exprs, const SymbolTable&
   return numbers;
 }
 
+/// A map's places must exist before streams use them at once.
+void add_generators(const Graph& graph, std::map<std::string, uint64_t>& generators) {
+  for (const Node& node : graph.nodes) {
+    for (const Effect& effect : node.effects) {
+      if (effect.kind == EffectKind::Random) generators[effect.resource] = 0;
+    }
+    for (const auto& body : node.bodies) add_generators(*body, generators);
+  }
+}
+
 /// Elements of the buffer up to the last one that the window touches.
 size_t extent(const TensorType& type, const SymbolTable& symbols) {
   int64_t last = type.offset.evaluate(symbols);
@@ -141,6 +151,11 @@ ReferenceWindow ReferenceCall::input(size_t operand) {
   return window(std::get<ValueId>(node_.operands[operand].value.value));
 }
 
+ReferenceWindow ReferenceCall::also_read(size_t index) {
+  if (index >= node_.reads.size()) fail(fmt::format("it has no reads({})", index));
+  return window(node_.reads[index]);
+}
+
 ReferenceWindow ReferenceCall::result(size_t index) {
   if (index >= node_.results.size()) fail(fmt::format("there is no result {}", index));
   const TensorType* type = graph_.value(node_.results[index]).tensor();
@@ -176,6 +191,7 @@ class LoadedReferenceKernels : public LoadedKernels {
     auto values = std::make_unique<ReferenceValues>();
     values->graph_ = &graph_;
     values->buffers_.resize(graph_.buffer_count);
+    add_generators(graph_, values->generators);
     return values;
   }
 
@@ -198,7 +214,7 @@ class LoadedReferenceKernels : public LoadedKernels {
     auto& reference = static_cast<ReferenceValues&>(values);
     for (ReferenceValues::Buffer& buffer : reference.buffers_) buffer = {};
     reference.log.clear();
-    reference.generators.clear();
+    for (auto& [name, state] : reference.generators) state = 0;
     reference.symbols.clear();
     reference.violations_.clear();
   }

@@ -30,7 +30,8 @@ class ReferenceValues : public CallValues {
 
   /// What ref.print wrote, in the order in which it ran.
   std::vector<std::string> log;
-  /// First numbers of the random generators: set before the call, advanced by it.
+  /// States of the graph's random generators, by resource: 0 or set before the call, advanced by
+  /// it.
   std::map<std::string, uint64_t> generators;
   /// What must never happen: "b3 released twice", "b3 used after its release".
   std::vector<std::string> violations() const;
@@ -74,6 +75,8 @@ class ReferenceCall {
   int64_t integer(size_t operand) const;
   std::string text(size_t operand) const;
   ReferenceWindow input(size_t operand);
+  /// What the node `reads` beside its operands.
+  ReferenceWindow also_read(size_t index);
   /// Makes the result's buffer if no earlier operator made it.
   ReferenceWindow result(size_t index);
 

@@ -74,7 +74,7 @@ void split2(ReferenceCall& call) {
 }
 
 void rand(ReferenceCall& call) {
-  uint64_t& state = call.values().generators[call.node().effects.at(0).resource];
+  uint64_t& state = call.values().generators.at(call.node().effects.at(0).resource);
   ReferenceWindow out = call.result(0);
   for (size_t i = 0; i < out.count(); ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX

@@ -117,8 +117,9 @@ TEST_P(RandomMemoryPlans, OverlapIsRefusedWhenLivesOverlap) {
     Schedule schedule = compiled.schedule;
     size_t arena = 4 + random() % 60;
     for (BufferLife& life : schedule.buffers) {
-      life.placement =
-          Placement{static_cast<int64_t>(random() % arena), static_cast<int64_t>(1 + random() % 4)};
+      // In units of the buffers' 256 bytes: every place is large enough.
+      life.placement = Placement{static_cast<int64_t>(256 * (random() % arena)),
+                                 static_cast<int64_t>(256 * (1 + random() % 4))};
     }
     bool overlap = false;
     for (const BufferLife& a : schedule.buffers) {
