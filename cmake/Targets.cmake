@@ -31,6 +31,9 @@ function(anabranch_library folder)
   endforeach()
 endfunction()
 
+# Sanitizers make the biggest inputs of tests take minutes; a tenth of them shows the same.
+set(ANABRANCH_TEST_SCALE $<IF:$<BOOL:${ANABRANCH_SANITIZE}>,10,1>)
+
 # anabranch_test(ir SOURCES … DEPS …): the GoogleTest executable test_ir with the label "ir".
 function(anabranch_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LINK" ${ARGN})

@@ -129,7 +129,7 @@ TEST(Compile, RefusesAnIllegalGraph) {
 
 // Code that is quadratic in the number of operators would be noticed here.
 TEST(Compile, AHundredThousandOperators) {
-  Graph graph = testing_support::random_graph(7, {100000, 6, 20});
+  Graph graph = testing_support::random_graph(7, {100000 / ANABRANCH_TEST_SCALE, 6, 20});
   passes::Compiled compiled = passes::compile(std::move(graph), {});
   EXPECT_GT(compiled.schedule.event_count, 1000u);
 }
