@@ -286,3 +286,21 @@ def test_in_place_changes_of_shape_after_a_wait_reach_the_tensor_itself():
         result, expected = _compiled(function)(x.clone()), function(x.clone())
         assert torch.equal(result, expected)
         assert result.stride() == expected.stride()
+
+
+@pytest.mark.parametrize("change", [
+    lambda v: v.unsqueeze_(0), lambda v: v.t_(), lambda v: v.transpose_(0, 1).unsqueeze_(0),
+])
+def test_in_place_changes_of_shape_after_a_write_reach_the_tensor_itself(change):
+    def intermediate(x):
+        v = x.clone()
+        v.mul_(torch.arange(4))
+        change(v)
+        v.add_(1)
+        change(v)
+        return v, v + 1
+
+    x = torch.randn(4, 4)
+    for mine, eager in zip(_compiled(intermediate)(x.clone()), intermediate(x.clone()), strict=True):
+        assert mine.shape == eager.shape and mine.stride() == eager.stride()
+        assert torch.equal(mine, eager)

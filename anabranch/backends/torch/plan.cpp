@@ -44,6 +44,14 @@ ValuePlan::ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
     root.viewed = root.viewed || other;
     places_[i]->window = other || (root.reshaped && root.value != ValueId(i));
   }
+  // What changes the tensor object of the user's program gets that object, also under a later name.
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!reshapes[i]) continue;
+    for (ValueId value : graph.nodes[i].writes) {
+      Place& changed = *places_[value.index()];
+      if (changed.same_object == roots_[changed.root].value) changed.window = false;
+    }
+  }
   find_derived_symbols();
   find_defined_symbols();
 }
