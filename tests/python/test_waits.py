@@ -304,3 +304,16 @@ def test_in_place_changes_of_shape_after_a_write_reach_the_tensor_itself(change)
     for mine, eager in zip(_compiled(intermediate)(x.clone()), intermediate(x.clone()), strict=True):
         assert mine.shape == eager.shape and mine.stride() == eager.stride()
         assert torch.equal(mine, eager)
+
+
+@pytest.mark.parametrize("mode", ["max-autotune", "reduce-overhead"])
+def test_waits_work_in_both_modes(programs, mode):
+    def f(x, y):
+        a = x * 2
+        with S("1"):
+            W(y, a)
+            return y + 1, a
+
+    check_equal(f, A, B, config=anabranch.CompilerConfig().copy_with({"mode": mode}))
+    (wait,) = waits_of(programs)
+    assert (wait.label, wait.after) == ("1", ["mul"])
