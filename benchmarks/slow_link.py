@@ -5,8 +5,9 @@ bucket lets them. One branch of the model reduces a tensor over the link, the ot
 matrices. The same model is compiled twice, with the all-reduce on a stream of its own and without
 streams, and both are called in turn, so that a busy neighbour hits both.
 
-    waiting  time that the one-stream model stands in the second half of the all-reduce (its trace)
-    hidden   (one stream − two streams) ÷ waiting, of the medians over all pairs
+    waiting_ms       how long the one-stream model stands in the all-reduce's second half (its trace)
+    hidden_share     (one stream − two streams) ÷ waiting: the median over the pairs of calls
+    overlapped_share part of the all-reduce's second half beside which products ran (the other trace)
 
 Needs root and iproute2 (`ip`, `tc`); says what is missing otherwise, and makes no measurement.
 
@@ -142,12 +143,107 @@ def choose_rounds(arguments, x, weight):
     import torch.distributed as dist
 
     seconds = []
-    for _ in range(7):
+    for _ in range(100):
         begin = time.perf_counter()
         x @ weight
         seconds.append(time.perf_counter() - begin)
     wire = arguments.megabytes * 8 / arguments.rate
-    rounds = torch.tensor(max(4, round(1.5 * wire / statistics.median(seconds))))
+    product = statistics.median(seconds[50:])  # the first ones warm up
+    rounds = torch.tensor(max(4, round(1.5 * wire / product)))
+    dist.broadcast(rounds, 0)
+    return int(rounds)
+
+
+def measure(arguments, models, inputs):
+    """Seconds of each pair of calls, as (streams, one stream)."""
+    import torch.distributed as dist
+
+    pairs = []
+    for index in range(arguments.pairs):
+        times = {}
+        for which in (0, 1) if index % 2 else (1, 0):  # alternate who goes first
+            dist.barrier()
+            begin = time.perf_counter()
+            models[which](*inputs)
+            times[which] = time.perf_counter() - begin
+        pairs.append((times[0], times[1]))
+    return pairs
+
+
+def read_trace(path):
+    """The second halves: seconds of each in the one-stream program, in order, and for each in the
+    other one the share of it that products ran beside."""
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    calls = {}
+    for event in events:
+        if event.get("cat") == "operator":
+            calls.setdefault((event["args"]["program"], event["args"]["call"]), []).append(event)
+    waiting, overlapped = [], []
+    for spans in calls.values():
+        (half,) = (span for span in spans if "wait_tensor" in span["args"]["op"])
+        if half["tid"] == 1:  # the default stream's track
+            waiting.append((half["ts"], half["dur"] / 1e6))
+            continue
+        begin, end = half["ts"], half["ts"] + half["dur"]
+        beside = sum(max(0, min(end, span["ts"] + span["dur"]) - max(begin, span["ts"]))
+                     for span in spans if span["tid"] == 1)
+        overlapped.append(beside / half["dur"])
+    return [seconds for _, seconds in sorted(waiting)], overlapped
+
+
+def run_ranks(arguments):
+    """Starts both ranks and prints what rank 0 measured; the exit code."""
+    reason = missing()
+    if reason:
+        print(json.dumps({"workload": "slow_link", "not_measured": reason}, indent=2))
+        return 3
+    with tempfile.TemporaryDirectory() as folder, Link(arguments.rate) as link:
+        ranks = [start(link, rank, arguments, os.path.join(folder, "store")) for rank in range(2)]
+        try:
+            texts = [process.communicate(timeout=arguments.limit)[0] for process in ranks]
+        finally:
+            for process in ranks:
+                process.kill()
+    print(texts[0], end="")
+    return max(abs(process.returncode) for process in ranks)
+
+
+def make_model(labels, rounds):
+    """The two branches; `labels` puts the all-reduce on the stream "comm"."""
+    import torch
+    import torch.distributed as dist
+    import torch.distributed._functional_collectives as collectives
+
+    import anabranch
+
+    def scope():
+        return anabranch.stream("comm") if labels else contextlib.nullcontext()
+
+    class Branches(torch.nn.Module):
+        def forward(self, partial, x, weight):
+            with scope():
+                total = collectives.all_reduce(partial, "sum", dist.group.WORLD)
+            for _ in range(rounds):
+                x = x @ weight
+            return total + 1, x
+
+    return Branches()
+
+
+def choose_rounds(arguments, x, weight):
+    """Products that take 1.5 times what the link needs for the tensor; the same on both ranks."""
+    import torch
+    import torch.distributed as dist
+
+    seconds = []
+    for _ in range(100):
+        begin = time.perf_counter()
+        x @ weight
+        seconds.append(time.perf_counter() - begin)
+    wire = arguments.megabytes * 8 / arguments.rate
+    product = statistics.median(seconds[50:])  # the first ones warm up
+    rounds = torch.tensor(max(4, round(1.5 * wire / product)))
     dist.broadcast(rounds, 0)
     return int(rounds)
 
@@ -206,26 +302,28 @@ def run_rank(arguments):
         with trace(path):
             pairs = measure(arguments, compiled, (partial, x, weight))
     if arguments.rank == 0:
-        print(json.dumps(report(arguments, rounds, pairs, waiting_times(path)), indent=2))
+        print(json.dumps(report(arguments, rounds, pairs, *read_trace(path)), indent=2))
     dist.barrier()
     dist.destroy_process_group()
     return 0
 
 
-def report(arguments, rounds, pairs, waits):
-    streams, single = (statistics.median(times) for times in zip(*pairs, strict=True))
-    waiting = statistics.median(waits)
+def report(arguments, rounds, pairs, waiting, overlapped):
+    streams, single = zip(*pairs, strict=True)
+    hidden = sorted((b - a) / wait for (a, b), wait in zip(pairs, waiting, strict=True))
     return {
         "workload": f"slow_link all_reduce {arguments.megabytes} MB beside {rounds} products",
         "link_mbit": arguments.rate,
         "machine": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "pairs": len(pairs),
-        "streams_ms_median": round(1e3 * streams, 1),
-        "single_ms_median": round(1e3 * single, 1),
-        "ratio_median": round(statistics.median(a / b for a, b in pairs), 3),
-        "waiting_ms_median": round(1e3 * waiting, 1),
-        "hidden_share": round((single - streams) / waiting, 3),
+        "streams_ms_median": round(1e3 * statistics.median(streams), 1),
+        "single_ms_median": round(1e3 * statistics.median(single), 1),
+        "waiting_ms_median": round(1e3 * statistics.median(waiting), 1),
+        "hidden_share_median": round(statistics.median(hidden), 3),
+        "hidden_share_min": round(hidden[0], 3),
+        "hidden_share_max": round(hidden[-1], 3),
+        "overlapped_share_median": round(statistics.median(overlapped), 3),
     }
 
 
