@@ -4,6 +4,8 @@ import operator
 
 import torch
 
+from anabranch.printing import print_operator
+
 # Operators that change these arguments although their schema does not say so: (argument that must
 # be true for it, written arguments).
 _SILENT_WRITES = {
@@ -91,4 +93,6 @@ def effects(node):
     if is_collective(node) and not is_collective_wait(node):
         group = named_arguments(node).get(_GROUP_ARGUMENT, (None, "default"))[1]
         found.append(f'collective "{group}"')
+    if node.target is print_operator:
+        found.append('io "stdout"')
     return found

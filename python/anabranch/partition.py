@@ -1,4 +1,4 @@
-"""Splits AOTAutograd's joint graph of forward and backward so that random operators run once.
+"""Splits AOTAutograd's joint graph of forward and backward: random operators and prints run once.
 
 torch keeps unused random operators here (see `fallback_random` in capture.py), which its own
 partitioner does not expect.
@@ -10,6 +10,7 @@ import torch
 from torch._functorch.partitioners import default_partition
 
 from anabranch import markers
+from anabranch.printing import print_operator
 
 
 def partition(joint_module, joint_inputs, **keywords):
@@ -33,7 +34,7 @@ def _is_random(node):
 
 
 def _acts_once(node):
-    return _is_random(node) or node.target is markers.wait_dep
+    return _is_random(node) or node.target in (markers.wait_dep, print_operator)
 
 
 def _read_first(graph, node):

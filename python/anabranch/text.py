@@ -15,6 +15,7 @@ from anabranch import facts, markers
 from anabranch.errors import compile_error
 from anabranch.expressions import Unsupported, expression_of, print_size, symbols_of
 from anabranch.lower import ATTRIBUTES, WAIT, is_wait
+from anabranch.printing import print_operator
 from anabranch.source import describe_source, source_of
 from anabranch.values import (
     Buffers,
@@ -217,7 +218,8 @@ class _Writer:
         effects = facts.effects(node)
         head = str(node.target)
         self.result.custom_operators |= not (
-            is_builtin(node.target) or facts.is_collective(node))
+            is_builtin(node.target) or facts.is_collective(node)
+            or node.target is print_operator)
         duplicate = None
         if is_wait(node) and node.meta["custom"][WAIT] in self.alive:
             number = node.meta["custom"][WAIT]

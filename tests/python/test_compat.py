@@ -95,7 +95,6 @@ CALLS = [
     ("torchair.inference.readable_cache", (None,)),
     ("torchair.inference.set_dim_gears", (None, {})),
     ("torchair.llm_datadist.create_npu_tensors", ([1], None, [0])),
-    ("torchair.ops.npu_print", ()),
     ("torchair.ops.npu_fused_infer_attention_score", ()),
     ("torchair.ops.npu_fused_infer_attention_score_v2", ()),
     ("torchair.tools.gegraph_check.align_trace.align_trace_json", (1, 2)),

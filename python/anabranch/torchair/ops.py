@@ -4,6 +4,7 @@ import torch
 
 from anabranch import waits
 from anabranch.missing import not_built
+from anabranch.printing import npu_print
 from anabranch.waits import record
 
 __all__ = [
@@ -43,11 +44,6 @@ def npu_tagged_event_wait(event):
 
 def npu_record_tagged_stream(input: torch.Tensor, tagged_stream: str):
     """Does nothing: the compiler itself keeps memory alive for every stream that uses it."""
-
-
-@not_built("torchair.ops.npu_print", "return the tensor from the compiled function and print it")
-def npu_print(*args, summarize_size=3, tensor_detail=False):
-    """Prints tensors while the graph runs."""
 
 
 @not_built("torchair.ops.npu_fused_infer_attention_score", _ATTENTION)
