@@ -54,11 +54,12 @@ def _identity(node):
 
 def _changes_shape(node):
     """True for an in-place operator that changes sizes or strides, not values."""
-    packet = getattr(torch.ops.aten, str(node.target), None) if node.op == "call_method" else None
-    if packet is None:
+    if node.op != "call_method":
         return False
-    overloads = (getattr(packet, name) for name in packet.overloads())
-    return any(torch.Tag.inplace_view in overload.tags for overload in overloads)
+    packet = getattr(torch.ops.aten, str(node.target), None)
+    if not isinstance(packet, torch._ops.OpOverloadPacket):  # `__eq__` is a method of the namespace
+        return False
+    return any(torch.Tag.inplace_view in getattr(packet, name).tags for name in packet.overloads())
 
 
 class _Lowering:

@@ -198,3 +198,30 @@ def test_each_rank_has_a_device_and_hccl_is_gloo(tmp_path):
         env=os.environ | {"PYTHONPATH": os.path.join(ROOT, "python"), "OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.count("all right\n") == 2
+
+
+# Under a function mode Dynamo traces differently: comparisons are methods named like `__eq__`.
+TRACED = """
+    import torch, torchair
+
+    def f(x):
+        with torchair.scope.npu_stream_switch("s"), torch.autocast("npu", dtype=torch.bfloat16):
+            y = x @ x
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            z = x @ x
+        x.masked_fill_((torch.arange(4) == 2) | (x <= 0), 7.0)
+        return x.unflatten(0, (2, -1)) + 1, y, z
+
+    g = torch.compile(f, backend=torchair.get_npu_backend(), fullgraph=True, dynamic=False)
+    x = torch.randn(4, 4)
+    assert all(map(torch.equal, g(x.clone()), f(x.clone())))
+    print("all right")
+"""
+
+
+def test_what_is_traced_under_the_names(tmp_path):
+    script = tmp_path / "traced.py"
+    script.write_text(textwrap.dedent(TRACED))
+    done = run_script(script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "all right\n"

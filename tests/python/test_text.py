@@ -233,3 +233,14 @@ def test_text_is_identical_for_equal_programs(programs):
     check_equal(f, X)
     first, second = (p.text.split("\n", 2)[2] for p in programs)
     assert first == second
+
+
+def test_a_change_of_shape_after_a_write_reaches_the_tensor_object():
+    """Inside quantile: lerp_ writes, squeeze_ then reshapes what lerp_ returned."""
+    def f(x):
+        with S("a"):
+            y = x + 1
+            y.mul_(2).unsqueeze_(0).add_(1).transpose_(0, 1)
+        return x.quantile(0.3), y
+
+    check_equal(f, torch.randn(4, 4))

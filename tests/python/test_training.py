@@ -124,3 +124,31 @@ def test_random_operators_draw_once():
             last_result.sum().backward()
             seen.append([last_result, x.grad, torch.random.get_rng_state()])
         assert all(map(torch.equal, *seen)), f.__name__
+
+
+def test_sums_over_the_batch_keep_their_bits_beside_another_stream(adversary):
+    """Statistics, and gradients of norms and convolutions, depend on the number of threads."""
+    class Normed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = torch.nn.BatchNorm1d(16)
+            self.layer_norm = torch.nn.LayerNorm(16)
+            self.conv = torch.nn.Conv1d(16, 16, 3, padding=1)
+
+        def forward(self, x):
+            with S("a"):
+                y = self.norm(x)
+            with S("b"):
+                z = self.layer_norm(x)
+            with S("c"):
+                c = self.conv(x.t()[None])[0].t()
+            return (y * z + c).sum()
+
+    torch.manual_seed(1)
+    mine = Normed()
+    torch.manual_seed(1)
+    eager = Normed()
+    x = torch.randn(64, 16)
+    assert all(map(torch.equal, gradients(mine, compile_graph(mine), x),
+                   gradients(eager, eager, x)))
+    assert all(map(torch.equal, mine.buffers(), eager.buffers()))

@@ -25,13 +25,17 @@ def _here(value):
     return HERE
 
 
+# Methods that Dynamo cannot trace once a mode has taken them off the tensor, and their equals.
+_TRACEABLE = {torch.Tensor.unflatten: torch.unflatten}
+
+
 class NpuNames(TorchFunctionMode):
     """Replaces "npu" and "npu:N" among the arguments; traceable by Dynamo."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         args = tuple(_here(value) for value in args)
         kwargs = {name: _here(value) for name, value in (kwargs or {}).items()}
-        return function(*args, **kwargs)
+        return _TRACEABLE.get(function, function)(*args, **kwargs)
 
 
 def _tensor_npu(self, device=None, non_blocking=False, memory_format=torch.preserve_format):
@@ -47,6 +51,7 @@ def _module_npu(self, device=None):
 def _map_autocast():
     original = torch.autocast.__init__
 
+    @functools.wraps(original)  # Dynamo reads the signature
     def __init__(self, device_type, *args, **kwargs):
         original(self, _here(device_type), *args, **kwargs)
 

@@ -88,6 +88,9 @@ TEST(ThreadSensitive, FullReductionsAndDecodeAttention) {
       %m = aten.mm.default(%q1) : f32[] @b3
       %d = aten.scaled_dot_product_attention.default(%q1) : f32[] @b4
       %p = aten.scaled_dot_product_attention.default(%q512) : f32[] @b5
+      %t = aten.native_batch_norm.default(%q1, none, none, none, none, true, 0.1, 0.1) : f32[] @b6
+      %e = aten.native_batch_norm.default(%q1, none, none, none, none, false, 0.1, 0.1) : f32[] @b7
+      %g = aten.native_layer_norm_backward.default(%q1) : f32[] @b8
       return
     })");
   auto sensitive = [&](size_t i) { return passes::is_thread_sensitive(graph, graph.nodes[i]); };
@@ -95,6 +98,9 @@ TEST(ThreadSensitive, FullReductionsAndDecodeAttention) {
   EXPECT_FALSE(sensitive(3));
   EXPECT_TRUE(sensitive(4));
   EXPECT_FALSE(sensitive(5));
+  EXPECT_TRUE(sensitive(6));   // sums the batch
+  EXPECT_FALSE(sensitive(7));  // uses the running statistics
+  EXPECT_TRUE(sensitive(8));
 }
 
 TEST(Compile, IdleLabelsLeaveOneStream) {
