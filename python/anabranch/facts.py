@@ -61,22 +61,6 @@ def written_nodes(node):
     return list(dict.fromkeys(written))
 
 
-def reshapes(node):
-    """True for squeeze_ and its like: the tensor object itself gets other sizes or strides."""
-    return torch.Tag.inplace_view in node.target.tags
-
-
-def tensor_object(node):
-    """The node that made the tensor object which an in-place or out= operator returns."""
-    while isinstance(node.target, torch._ops.OpOverload):
-        returns = node.target._schema.returns
-        alias = returns[0].alias_info if len(returns) == 1 else None
-        if alias is None or not alias.is_write:
-            break
-        node = written_nodes(node)[0]
-    return node
-
-
 def is_collective(node):
     return node.target.namespace in _COLLECTIVES
 

@@ -209,8 +209,6 @@ class _Writer:
         self.lines.append(f"^{node.name} wait_dependency {number} ({text}){self._at(node)}")
 
     def _operator(self, node):
-        if facts.reshapes(node):  # it must change the object, not a window that looks like it
-            node.args = (facts.tensor_object(node.args[0]), *node.args[1:])
         if node.target is torch.ops.aten._assert_scalar.default and self._holds(node.args[0]):
             return
         known = set(self.bound)
