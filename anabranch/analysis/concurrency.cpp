@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "anabranch/ir/communication.h"
 
@@ -12,41 +13,40 @@ constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
 
 /// The mirror of HappensBefore: walking back from the end, for each operator and stream the first
 /// launch that starts only after the operator has completed.
-class FirstAfter {
+class WalkBack {
  public:
-  FirstAfter(const Graph& graph, const Schedule& schedule, const HappensBefore& order)
-      : clock_of_(graph.nodes.size(), 0) {
-    size_t stream_count = schedule.streams.size();
+  WalkBack(const Schedule& schedule, const HappensBefore& order, std::vector<uint32_t>& clock_of,
+           std::vector<std::vector<uint32_t>>& clocks)
+      : schedule_(schedule), order_(order), clock_of_(clock_of), clocks_(clocks) {}
+
+  void run() {
+    size_t stream_count = schedule_.streams.size();
     clocks_.emplace_back(stream_count, kNever);
     std::vector<uint32_t> current(stream_count, 0), next_launch(stream_count, kNever);
-    std::vector<uint32_t> events;  // by event: its clock; 0 when nobody waits for it
-    std::vector<CommandPlace> places = replay_order(schedule);
+    std::vector<CommandPlace> places = replay_order(schedule_);
     for (auto it = places.rbegin(); it != places.rend(); ++it) {
       size_t s = it->stream.index();
-      const Command& command = schedule.streams[s].commands[it->index];
+      const Command& command = schedule_.streams[s].commands[it->index];
       if (const auto* launch = std::get_if<Launch>(&command)) {
         clock_of_[launch->node.index()] = current[s];
-        next_launch[s] = order.position(launch->node);
+        next_launch[s] = order_.position(launch->node);
       } else if (const auto* wait = std::get_if<Wait>(&command)) {
         // What waits here comes after the event, and so does all that comes after it.
         std::vector<uint32_t> clock = clocks_[current[s]];
         clock[s] = next_launch[s];
-        lower(event(events, wait->event), std::move(clock));
+        lower(event(wait->event), std::move(clock));
       } else {
-        uint32_t promised = event(events, std::get<Record>(command).event);
+        uint32_t promised = event(std::get<Record>(command).event);
         if (promised != 0) lower(current[s], clocks_[promised]);
       }
     }
   }
 
-  uint32_t clock(NodeId node) const { return clock_of_[node.index()]; }
-  /// 1-based position in `stream`, or kNever. Not for the operator's own stream.
-  uint32_t position(NodeId node, size_t stream) const { return clocks_[clock(node)][stream]; }
-
  private:
-  static uint32_t& event(std::vector<uint32_t>& events, EventId id) {
-    if (events.size() <= id.index()) events.resize(id.index() + 1, 0);
-    return events[id.index()];
+  /// The clock of an event; 0 when nobody waits for it.
+  uint32_t& event(EventId id) {
+    if (events_.size() <= id.index()) events_.resize(id.index() + 1, 0);
+    return events_[id.index()];
   }
 
   /// Makes `slot` name a new clock: the earlier of its own and `other`.
@@ -57,14 +57,12 @@ class FirstAfter {
     clocks_.push_back(std::move(other));
   }
 
-  std::vector<uint32_t> clock_of_;             // by NodeId
-  std::vector<std::vector<uint32_t>> clocks_;  // by clock, by stream
+  const Schedule& schedule_;
+  const HappensBefore& order_;
+  std::vector<uint32_t>& clock_of_;
+  std::vector<std::vector<uint32_t>>& clocks_;
+  std::vector<uint32_t> events_;
 };
-
-/// True for an operator that keeps cores busy while it runs.
-bool computes(const Node& node) {
-  return node.kind == NodeKind::Operator && !communicates(node);
-}
 
 /// By stream: operators that compute among the first n launches, for every n.
 std::vector<std::vector<uint32_t>> count_kernels(const Graph& graph, const Schedule& schedule) {
@@ -82,29 +80,45 @@ std::vector<std::vector<uint32_t>> count_kernels(const Graph& graph, const Sched
 
 }  // namespace
 
+bool computes(const Node& node) { return node.kind == NodeKind::Operator && !communicates(node); }
+
+ConcurrentLaunches::ConcurrentLaunches(const Graph& graph, const Schedule& schedule,
+                                       const HappensBefore& order)
+    : order_(order), clock_of_(graph.nodes.size(), 0) {
+  WalkBack(schedule, order, clock_of_, clocks_).run();
+  for (const StreamProgram& program : schedule.streams) {
+    launches_.push_back(static_cast<uint32_t>(std::count_if(
+        program.commands.begin(), program.commands.end(),
+        [](const Command& command) { return std::holds_alternative<Launch>(command); })));
+  }
+}
+
+ConcurrentLaunches::Range ConcurrentLaunches::beside(NodeId node, StreamId stream) const {
+  uint32_t after = clocks_[clock_of_[node.index()]][stream.index()];
+  uint32_t last = after == kNever ? launches_[stream.index()] : after - 1;
+  return {order_.completed(node, stream) + 1, last};
+}
+
 std::vector<uint32_t> concurrent_streams(const Graph& graph, const Schedule& schedule,
                                          const HappensBefore& order) {
   std::vector<uint32_t> width(graph.nodes.size(), 0);
-  FirstAfter after(graph, schedule, order);
+  ConcurrentLaunches concurrent(graph, schedule, order);
   auto kernels = count_kernels(graph, schedule);
   for (size_t s = 0; s < schedule.streams.size(); ++s) {
-    // Neighbours with the same clocks on both sides have the same streams beside them.
-    uint32_t known_clock = kNever, known_after = kNever, known_width = 0;
+    std::optional<ConcurrentLaunches::Group> known;
+    uint32_t known_width = 0;
     for (const Command& command : schedule.streams[s].commands) {
       const auto* launch = std::get_if<Launch>(&command);
       if (!launch || !computes(graph.node(launch->node))) continue;
       NodeId node = launch->node;
-      if (order.clock(node) != known_clock || after.clock(node) != known_after) {
-        known_clock = order.clock(node);
-        known_after = after.clock(node);
+      if (concurrent.group(node) != known) {
+        known = concurrent.group(node);
         known_width = 1;
         for (size_t t = 0; t < schedule.streams.size(); ++t) {
           if (t == s) continue;
-          uint32_t first = order.completed(node, StreamId(t));
-          uint32_t launches = static_cast<uint32_t>(kernels[t].size()) - 1;
-          uint32_t position = after.position(node, t);
-          uint32_t last = position == kNever ? launches : position - 1;
-          if (last > first && kernels[t][last] > kernels[t][first]) ++known_width;
+          ConcurrentLaunches::Range range = concurrent.beside(node, StreamId(t));
+          bool beside = !range.empty() && kernels[t][range.last] > kernels[t][range.first - 1];
+          if (beside) ++known_width;
         }
       }
       width[node.index()] = known_width;

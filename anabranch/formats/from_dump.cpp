@@ -327,9 +327,9 @@ class GraphBuilder {
       if (node.source.known()) node.attributes.erase(std::string(keys::kSource));
     }
     if (node.kind == NodeKind::Input || node.kind == NodeKind::Constant) return;
-    if (std::string label = stream_label(op); !label.empty()) {
-      node.attributes[std::string(anabranch::keys::kStreamLabel)] = label;
-    }
+    // "" takes the place of a user's label, too: the operator was put on the default stream.
+    std::string key(anabranch::keys::kStreamLabel), label = stream_label(op);
+    if (!label.empty() || node.attributes.contains(key)) node.attributes[key] = label;
   }
 
   static void take_effects(const DumpOp& op, Node& node) {

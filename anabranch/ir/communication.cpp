@@ -7,9 +7,8 @@ namespace anabranch {
 bool communicates(const Node& node) {
   // The second half has no effect of its own: its order is its operand's.
   return node.op.find("c10d_functional.wait_tensor") != std::string::npos ||
-         std::any_of(node.effects.begin(), node.effects.end(), [](const Effect& effect) {
-           return effect.kind == EffectKind::Collective;
-         });
+         std::any_of(node.effects.begin(), node.effects.end(),
+                     [](const Effect& effect) { return effect.kind == EffectKind::Collective; });
 }
 
 }  // namespace anabranch

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "anabranch/ir/renumber.h"
+
 namespace anabranch {
 
 std::string_view to_string(EffectKind kind) {
@@ -60,15 +62,7 @@ void Graph::erase_nodes(const std::vector<bool>& erased) {
     ++kept;
   }
   values.resize(kept);
-  auto renumber = [&](ValueId& value) { value = new_value[value.index()]; };
-  for (Node& node : nodes) {
-    for (Operand& operand : node.operands) for_each_value(operand.value, renumber);
-    for (ValueId& value : node.results) renumber(value);
-    for (ValueId& value : node.writes) renumber(value);
-    for (ValueId& value : node.reads) renumber(value);
-    for (ControlEdge& edge : node.control) edge.from = new_node[edge.from.index()];
-  }
-  for (Argument& output : outputs) for_each_value(output, renumber);
+  renumber(*this, new_node, new_value);
 }
 
 std::vector<ValueId> Graph::value_operands(NodeId id) const {

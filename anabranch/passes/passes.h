@@ -19,10 +19,17 @@ struct CrossEdge {
   std::string why;  // "data %x", "wait", "effect: buffer b3 (%x)"
 };
 
+/// Operators of one super_kernel scope that a stream launches as one.
+struct UnitReport {
+  std::vector<NodeId> operators;
+  NodeId held_by;  // valid: their run was split before the first of them, which waits for this
+};
+
 /// What event placement decided, for logs and reports.
 struct EventReport {
   std::vector<CrossEdge> placed;
   std::vector<CrossEdge> redundant;  // implied by the others, so no event
+  std::vector<UnitReport> units;     // of super_kernel scopes
 };
 
 /// waits.cpp: pairs each `wait k` with its `wait_dependency k`; afterwards every Wait has control
@@ -37,9 +44,11 @@ void order_effects(Graph& graph);
 /// streams.cpp: gives every launched operator the stream of its label; the default stream when it
 /// has none or "". Fills graph.streams in order of first appearance. `single_stream` puts all on
 /// the default stream and throws Error ("single-stream", GE's E10055) if the graph has labels.
-/// Writes `_stream_label` on operators of other streams. Throws Error ("stream-priority") for a
-/// priority that is not an integer; returns warnings about labels with several priorities, of which
-/// the smallest wins.
+/// A super_kernel scope with several labels is put on the stream of its first operator
+/// (super_kernel.h) and draws a warning. Writes `_stream_label` on operators of other streams, and
+/// "" on those that a super_kernel scope takes back to the default stream. Throws Error
+/// ("stream-priority") for a priority that is not an integer; returns warnings about labels with
+/// several priorities, of which the smallest wins.
 std::vector<Diagnostic> assign_streams(Graph& graph, bool single_stream);
 
 /// streams.cpp: puts everything on the default stream; labels stay as captured, without effect.
@@ -51,8 +60,9 @@ void idle_streams(Graph& graph);
 std::vector<CrossEdge> required_predecessors(const Graph& graph, NodeId node);
 
 /// events.cpp + schedule_builder.cpp: per stream the launches in program order, with the fewest
-/// cross-stream waits: exactly the transitive reduction of stream order ∪ required edges. One event
-/// per recorded operator, numbered by program position. `report` may be null.
+/// cross-stream waits: exactly the transitive reduction of stream order ∪ required edges, over the
+/// units of launch_units.h. One event per recorded operator, numbered by program position. `report`
+/// may be null.
 Schedule place_events(const Graph& graph, EventReport* report);
 
 /// schedule_builder.cpp: every launched operator in program order on the default stream.
@@ -63,7 +73,8 @@ Schedule serial_schedule(const Graph& graph);
 void plan_buffers(const Graph& graph, Schedule& schedule);
 
 /// cores.cpp: sets Launch::threads so that operators that can run at the same moment share `cores`,
-/// and Launch::exclusive for operators whose bits depend on the thread count.
-void share_cores(const Graph& graph, Schedule& schedule, int cores);
+/// and Launch::exclusive for operators whose bits depend on the thread count. `caps`, empty or by
+/// NodeId (core_limits.h), bounds the threads of an operator, also when it runs alone.
+void share_cores(const Graph& graph, Schedule& schedule, int cores, const std::vector<int>& caps);
 
 }  // namespace anabranch::passes

@@ -30,6 +30,16 @@ Compiled compile(Graph captured, const PipelineOptions& options) {
   order_effects(graph);
   if (options.verify) require_legal(verify::check_graph(graph));
 
+  // The launch order after effects, which it must keep, and before streams: whatever comes later
+  // sees the new order as program order.
+  if (options.launch_order != LaunchOrder::Program) {
+    Graph before;
+    if (options.verify) before = graph;
+    order_launches(graph, options.launch_order);
+    if (options.verify) require_legal(verify::check_reordered(before, graph));
+    if (options.verify) require_legal(verify::check_graph(graph));
+  }
+
   // From here on the graph is complete; streams only say where each operator runs.
   if (options.multi_stream || options.single_stream) {
     compiled.diagnostics = assign_streams(graph, options.single_stream);
@@ -40,12 +50,17 @@ Compiled compile(Graph captured, const PipelineOptions& options) {
   // Events before buffers and cores: both depend on what can run at the same moment.
   compiled.schedule = place_events(graph, &compiled.events);
   plan_buffers(graph, compiled.schedule);
-  share_cores(graph, compiled.schedule, options.cores);
+  std::vector<int> caps = thread_caps(graph, options.limits, options.cores);
+  share_cores(graph, compiled.schedule, options.cores, caps);
+  for (Diagnostic& found : check_core_limits(graph, compiled.schedule, options.limits)) {
+    compiled.diagnostics.push_back(std::move(found));
+  }
   if (options.verify) require_legal(verify::check_schedule(graph, compiled.schedule));
 
   // The way out at run time, when the facts of one call differ from those of capture.
   compiled.serial = serial_schedule(graph);
   plan_buffers(graph, compiled.serial);
+  share_cores(graph, compiled.serial, options.cores, caps);
   if (options.verify) require_legal(verify::check_schedule(graph, compiled.serial));
   return compiled;
 }

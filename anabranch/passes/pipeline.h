@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "anabranch/base/diagnostic.h"
+#include "anabranch/passes/core_limits.h"
+#include "anabranch/passes/launch_order.h"
 #include "anabranch/passes/passes.h"
 
 namespace anabranch::passes {
@@ -12,6 +14,8 @@ struct PipelineOptions {
   bool single_stream = false;  // ge_config.enable_single_stream
   bool multi_stream = true;    // false: labels idle, everything on the default stream
   int cores = 1;               // intra-op threads that concurrent operators share
+  LaunchOrder launch_order = LaunchOrder::Program;  // topology_sorting_strategy
+  CoreLimits limits;                                // ge_config.aicore_num, the device's cores
   bool verify = true;
 };
 
@@ -19,7 +23,7 @@ struct Compiled {
   Graph original;     // what the user wrote: waits resolved, no effect edges
   Graph graph;        // after all graph passes
   Schedule schedule;  // on its streams
-  Schedule serial;    // the same operators in program order on one stream
+  Schedule serial;    // the same operators in the same order on one stream
   EventReport events;
   std::vector<Diagnostic> diagnostics;  // warnings; errors are thrown
 };

@@ -1,14 +1,16 @@
 // Gives every launched operator the stream of its label.
 //
 // Guarantees: one label, one stream; no label or "" is the default stream; streams are numbered by
-// first appearance in the program; what is not launched stays on the default stream and keeps the
-// attributes it was captured with.
+// first appearance in the program; a super_kernel scope is on one stream, that of its first
+// operator, unless its options keep its streams; what is not launched stays on the default stream
+// and keeps the attributes it was captured with.
 #include <fmt/format.h>
 
 #include <charconv>
 #include <unordered_map>
 
 #include "anabranch/passes/passes.h"
+#include "anabranch/passes/super_kernel.h"
 
 namespace anabranch::passes {
 namespace {
@@ -40,7 +42,8 @@ bool inner_parallel_of(const Node& node) {
 /// Streams by label, and where each label's priority came from.
 class StreamTable {
  public:
-  explicit StreamTable(Graph& graph) : graph_(graph), first_(1) {
+  explicit StreamTable(Graph& graph)
+      : graph_(graph), super_kernels_(join_super_kernels(graph)), first_(1) {
     graph_.streams.assign(1, Stream{});
     by_label_.emplace("", kDefaultStream);
   }
@@ -51,6 +54,12 @@ class StreamTable {
     if (!node.launches()) return;
     const std::string* label = find_string(node.attributes, keys::kStreamLabel);
     int64_t priority = priority_of(node);
+    const std::string* joined = label_of_super_kernel(node);
+    bool moved = joined && *joined != (label ? *label : "");
+    if (moved) {
+      node.attributes.insert_or_assign(std::string(keys::kAssignedStream), *joined);
+      label = joined;
+    }
     if (!label || label->empty()) return;
     auto [entry, added] = by_label_.emplace(*label, StreamId(graph_.streams.size()));
     node.stream = entry->second;
@@ -61,14 +70,25 @@ class StreamTable {
       warned_.resize(graph_.streams.size(), false);
       return;
     }
+    if (moved) return;
     Stream& stream = graph_.streams[node.stream.index()];
     stream.inner_parallel = stream.inner_parallel && inner_parallel_of(node);
     if (stream.priority != priority) merge_priority(id, priority);
   }
 
-  std::vector<Diagnostic> take_warnings() { return std::move(warnings_); }
+  std::vector<Diagnostic> take_warnings() {
+    std::vector<Diagnostic> all = std::move(super_kernels_.warnings);
+    all.insert(all.end(), warnings_.begin(), warnings_.end());
+    return all;
+  }
 
  private:
+  const std::string* label_of_super_kernel(const Node& node) const {
+    const std::string* scope = super_kernel_of(node);
+    auto found = scope ? super_kernels_.label.find(*scope) : super_kernels_.label.end();
+    return found == super_kernels_.label.end() ? nullptr : &found->second;
+  }
+
   void merge_priority(NodeId id, int64_t priority) {
     const Node& node = graph_.node(id);
     size_t index = node.stream.index();
@@ -87,6 +107,7 @@ class StreamTable {
   }
 
   Graph& graph_;
+  SuperKernels super_kernels_;
   std::unordered_map<std::string, StreamId> by_label_;
   std::vector<NodeId> first_;  // by stream: the operator that named it
   std::vector<bool> warned_;

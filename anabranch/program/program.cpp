@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "anabranch/passes/super_kernel.h"
+
 namespace anabranch {
 namespace {
 
@@ -150,6 +152,43 @@ std::string edges_text(const Graph& graph, const std::vector<passes::CrossEdge>&
   return text;
 }
 
+/// The launch units of super_kernel scopes, and why a run is not one of them.
+std::string units_text(const Graph& graph, const std::vector<passes::UnitReport>& units) {
+  if (units.empty()) return "";
+  std::string text = fmt::format("super_kernel launch units: {}\n", units.size());
+  for (const passes::UnitReport& unit : units) {
+    const Node &first = graph.node(unit.operators.front()),
+               &last = graph.node(unit.operators.back());
+    text += fmt::format("  \"{}\" on {}: {} … {} ({} operators)",
+                        *find_string(first.attributes, keys::kSuperKernel),
+                        describe(graph.streams[first.stream.index()]), first.name, last.name,
+                        unit.operators.size());
+    if (unit.held_by.valid()) {
+      const Node& other = graph.node(unit.held_by);
+      text += fmt::format(
+          "; split before {}: it waits for {} on {}, which waits for an operator "
+          "before the split",
+          first.name, other.name, describe(graph.streams[other.stream.index()]));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+/// The operators that may not use all threads, wherever they run.
+std::string limits_text(const Graph& graph, const Schedule& serial) {
+  std::string text;
+  size_t count = 0;
+  for (const Command& command : serial.streams.front().commands) {
+    const auto* launch = std::get_if<Launch>(&command);
+    if (!launch || launch->threads == 0) continue;
+    ++count;
+    text += fmt::format("  {}: at most {}\n", graph.node(launch->node).name, launch->threads);
+  }
+  if (count == 0) return "";
+  return fmt::format("operators with a limit of threads: {}\n", count) + text;
+}
+
 }  // namespace
 
 std::string Program::report() const {
@@ -168,6 +207,8 @@ std::string Program::report() const {
     text += lanes[s] == 0 ? "the calling thread\n" : fmt::format("worker {}\n", lanes[s]);
   }
   text += bodies_text(graph);
+  text += units_text(graph, compiled_.events.units);
+  text += limits_text(graph, compiled_.serial);
   text += fmt::format("waits between streams: {}\n", compiled_.events.placed.size());
   text += edges_text(graph, compiled_.events.placed);
   text += fmt::format("orders that these already imply: {}\n", compiled_.events.redundant.size());

@@ -36,6 +36,7 @@ void take(nlohmann::json& object, const char* key, T& target) {
 Options parse_options(const std::string& text) {
   Options options;
   int threads = 0;
+  std::string launch_order, core_limit;
   try {
     nlohmann::json object = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text);
     take(object, "name", options.name);
@@ -43,18 +44,23 @@ Options parse_options(const std::string& text) {
     take(object, "multi_stream", options.pipeline.multi_stream);
     take(object, "threads", threads);
     take(object, "verify", options.pipeline.verify);
+    take(object, "launch_order", launch_order);
+    take(object, "aicore_num", core_limit);
     take(object, "max_workers", options.max_workers);
     take(object, "pin", options.pin);
     if (!object.empty()) {
       throw Error("unknown-option",
                   fmt::format("unknown option \"{}\"", object.items().begin().key()),
-                  "one of name, single_stream, multi_stream, threads, verify, max_workers, pin");
+                  "one of name, single_stream, multi_stream, threads, verify, launch_order, "
+                  "aicore_num, max_workers, pin");
     }
   } catch (const nlohmann::json::exception& error) {
     throw Error("bad-options",
                 fmt::format("the options are not what is expected: {}", error.what()),
                 "a JSON object with the keys of Program's documentation");
   }
+  options.pipeline.launch_order = passes::parse_launch_order(launch_order);
+  if (!core_limit.empty()) options.pipeline.limits.graph = passes::parse_core_count(core_limit);
   options.pipeline.cores = threads > 0 ? threads : at::get_num_threads();
   return options;
 }

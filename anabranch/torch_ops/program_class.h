@@ -19,7 +19,8 @@ namespace anabranch::torch_ops {
 /// GIL (torch::class_ releases it).
 class ProgramClass : public torch::CustomClassHolder {
  public:
-  /// Options (a JSON object): name, single_stream, multi_stream, threads, verify, max_workers, pin.
+  /// Options (a JSON object): name, single_stream, multi_stream, threads, verify, launch_order,
+  /// aicore_num, max_workers, pin.
   /// Throws Error with all findings.
   ProgramClass(const std::string& graph_text, const std::string& options,
                std::vector<at::Tensor> constants);

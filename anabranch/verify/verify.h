@@ -22,6 +22,11 @@ std::vector<Diagnostic> check_graph(const Graph& graph);
 /// placement-small, placement-symbolic, buffers-overlap.
 std::vector<Diagnostic> check_schedule(const Graph& graph, const Schedule& schedule);
 
+/// A graph whose nodes were put in another order, against the graph before. Rules: reorder-nodes
+/// (something else changed than the order), reorder-inputs (inputs or constants changed places),
+/// and those of check_schedule for two operators whose order had to stay.
+std::vector<Diagnostic> check_reordered(const Graph& before, const Graph& after);
+
 /// True if any finding is an error.
 bool has_errors(const std::vector<Diagnostic>& findings);
 

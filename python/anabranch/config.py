@@ -30,8 +30,10 @@ def _is_streams(value):
 
 
 def _is_core_limit(value):
-    parts = str(value).split("|")
-    return value is None or (len(parts) == 2 and all(part.isdecimal() for part in parts))
+    if value is None:
+        return True
+    parts = value.split("|") if isinstance(value, str) else []
+    return len(parts) == 2 and all(p.isascii() and p.isdecimal() and int(p) > 0 for p in parts)
 
 
 def _is_count(value):
@@ -47,7 +49,8 @@ _PATH_OR_NONE = _Kind("a path or None", lambda value: value is None or isinstanc
 OPTIONS = {
     "mode": ("max-autotune", _Choice("max-autotune", "reduce-overhead")),
     "ge_config.enable_single_stream": (False, _FLAG),
-    "ge_config.aicore_num": (None, _Kind('"AIC|AIV" or None', _is_core_limit)),
+    "ge_config.aicore_num": (None, _Kind(
+        '"AIC|AIV", two numbers of at least 1 such as "8|16", or None', _is_core_limit)),
     "experimental_config.topology_sorting_strategy": (
         "DFS", _Choice("BFS", "DFS", "RDFS", "StableRDFS")),
     "experimental_config.cc_parallel_enable": (False, _FLAG),
@@ -71,8 +74,6 @@ OPTIONS = {
 
 # Options that change nothing yet, with the values that hold all the same.
 IDLE = {
-    "ge_config.aicore_num": (None,),
-    "experimental_config.topology_sorting_strategy": ("DFS",),
     "experimental_config.cc_parallel_enable": (False,),
     "anabranch.auto_streams": ("off",),
     "anabranch.tune": ("off", "quick"),
@@ -85,6 +86,14 @@ IDLE = {
 def _valid_names(prefix):
     depth = len(prefix)
     return sorted({name[depth:].partition(".")[0] for name in OPTIONS if name.startswith(prefix)})
+
+
+class _Values(dict):
+    """Values by dotted name, and which of them somebody set."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.chosen = set()
 
 
 class _Section:
@@ -127,16 +136,20 @@ def _set(values, name, value, prefix=""):
     if not valid.accepts(value):
         raise OptionError(f"option '{name}' cannot be {value!r}; valid values: {valid}")
     values[name] = value
+    values.chosen.add(name)
 
 
 class CompilerConfig(_Section):
     """Options of the compiler. Unknown names and invalid values are ValueErrors."""
 
     def __init__(self):
-        super().__init__({name: default for name, (default, _) in OPTIONS.items()}, "")
+        super().__init__(_Values({name: default for name, (default, _) in OPTIONS.items()}), "")
 
     def as_dict(self):
-        """{dotted name: value} of every option; torch.compile's `options` takes the same names."""
+        """{dotted name: value} of every option; torch.compile's `options` takes the same names.
+
+        Given there, every option counts as set, the topological order too.
+        """
         return dict(self._values)
 
     def idle(self):
@@ -144,10 +157,15 @@ class CompilerConfig(_Section):
         return {name: self._values[name] for name, holds in IDLE.items()
                 if self._values[name] not in holds}
 
+    def is_set(self, name):
+        """True if the option was set, be it to its default: some act only then."""
+        return name in self._values.chosen
+
     def copy_with(self, options):
         """A copy with `{dotted name: value}` set on top."""
         copy = CompilerConfig()
         copy._values.update(self._values)
+        copy._values.chosen |= self._values.chosen
         for name, value in options.items():
             _set(copy._values, name, value)
         return copy

@@ -13,10 +13,13 @@ from anabranch.log import logger
 
 def make_options(config, name, multi_stream):
     """The options of the C++ program, from the configuration."""
+    ordered = config.is_set("experimental_config.topology_sorting_strategy")
     return json.dumps({
         "name": name,
         "single_stream": config.ge_config.enable_single_stream,
         "multi_stream": multi_stream,
+        "launch_order": config.experimental_config.topology_sorting_strategy if ordered else "",
+        "aicore_num": config.ge_config.aicore_num,
         "threads": config.anabranch.threads,
         "max_workers": config.anabranch.max_workers,
         "verify": config.anabranch.verify,

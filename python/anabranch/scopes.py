@@ -117,7 +117,11 @@ def _is_core_count(value):
 
 
 class limit_core_num(Scope):
-    """Caps the cores that each operator inside may use; integers or their decimal strings."""
+    """Caps the cores that each operator inside may use; integers or their decimal strings.
+
+    They count cores of an NPU: `op_aicore_num` of 24 for matrix products, convolutions and attention,
+    `op_vectorcore_num` of 48 for all others. Here an operator gets its share of the threads.
+    """
 
     def __init__(self, op_aicore_num: int, op_vectorcore_num: int):
         attributes = []
@@ -125,6 +129,10 @@ class limit_core_num(Scope):
             refuse("TypeError", "op_aicore_num must be a number of cores, such as 8")
         elif not _is_core_count(op_vectorcore_num):
             refuse("TypeError", "op_vectorcore_num must be a number of cores, such as 16")
+        elif int(op_aicore_num) == 0:
+            refuse("ValueError", "op_aicore_num must be at least 1")
+        elif int(op_vectorcore_num) == 0:
+            refuse("ValueError", "op_vectorcore_num must be at least 1")
         else:
             attributes = [
                 "_op_aicore_num",

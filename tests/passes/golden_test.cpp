@@ -6,8 +6,9 @@
 //   === after
 //   <what the pass makes of it, or its error for files named *_invalid.txt>
 //
-// Some passes take more: `=== schedule` (verify), `=== options` with words such as `cores 4` or
-// `single_stream`. ANABRANCH_UPDATE_GOLDEN=1 in the environment rewrites the `after` sections.
+// Some passes take more: `=== schedule` (verify), `=== options` with words such as `cores 4`,
+// `launch_order BFS`, `aicore_num 8|16` or `single_stream`. ANABRANCH_UPDATE_GOLDEN=1 in the
+// environment rewrites the `after` sections.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -38,11 +39,30 @@ struct Golden {
     auto found = sections.find("options");
     return found != sections.end() && found->second.find(word) != std::string::npos;
   }
-  int cores() const {
+  /// The word after `word`, or "".
+  std::string option(const std::string& word) const {
     auto found = sections.find("options");
-    if (found == sections.end()) return 2;
-    size_t at = found->second.find("cores ");
-    return at == std::string::npos ? 2 : std::atoi(found->second.c_str() + at + 6);
+    if (found == sections.end()) return "";
+    std::istringstream words(found->second);
+    for (std::string one; words >> one;) {
+      if (one != word) continue;
+      words >> one;
+      return one;
+    }
+    return "";
+  }
+  int cores() const {
+    std::string text = option("cores");
+    return text.empty() ? 2 : std::atoi(text.c_str());
+  }
+  passes::LaunchOrder launch_order() const {
+    return passes::parse_launch_order(option("launch_order"));
+  }
+  passes::CoreLimits limits() const {
+    passes::CoreLimits limits;
+    std::string text = option("aicore_num");
+    if (!text.empty()) limits.graph = passes::parse_core_count(text);
+    return limits;
   }
 };
 
@@ -86,6 +106,12 @@ std::string print(const Graph& graph, const passes::EventReport& report) {
   };
   add("placed", report.placed);
   add("redundant", report.redundant);
+  for (const passes::UnitReport& unit : report.units) {
+    text += "unit";
+    for (NodeId node : unit.operators) text += " " + graph.node(node).name;
+    if (unit.held_by.valid()) text += " held by " + graph.node(unit.held_by).name;
+    text += "\n";
+  }
   return text;
 }
 
@@ -96,6 +122,8 @@ std::string run_pipeline(const Golden& golden, Graph graph) {
   options.cores = golden.cores();
   options.single_stream = golden.has_option("single_stream");
   options.multi_stream = !golden.has_option("idle_streams");
+  options.launch_order = golden.launch_order();
+  options.limits = golden.limits();
   passes::Compiled compiled = passes::compile(std::move(graph), options);
   return "--- original\n" + print_graph(compiled.original) + "--- optimized\n" +
          print_graph(compiled.graph) + "--- schedule\n" +
@@ -114,6 +142,13 @@ const std::map<std::string, Pass>& all_passes() {
        [](const Golden&, Graph graph) {
          passes::order_effects(graph);
          return print_graph(graph);
+       }},
+      {"launch_order",
+       [](const Golden& golden, Graph graph) {
+         passes::order_effects(graph);
+         Graph before = graph;
+         passes::order_launches(graph, golden.launch_order());
+         return print_graph(graph) + print(verify::check_reordered(before, graph));
        }},
       {"streams",
        [](const Golden& golden, Graph graph) {
@@ -135,8 +170,11 @@ const std::map<std::string, Pass>& all_passes() {
       {"cores",
        [](const Golden& golden, Graph graph) {
          Schedule schedule = passes::place_events(graph, nullptr);
-         passes::share_cores(graph, schedule, golden.cores());
-         return print_schedule(graph, schedule);
+         passes::CoreLimits limits = golden.limits();
+         passes::share_cores(graph, schedule, golden.cores(),
+                             passes::thread_caps(graph, limits, golden.cores()));
+         return print_schedule(graph, schedule) +
+                print(passes::check_core_limits(graph, schedule, limits));
        }},
       {"verify",
        [](const Golden& golden, Graph graph) {

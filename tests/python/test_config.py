@@ -121,8 +121,6 @@ def test_single_stream_with_labels_is_a_compile_error():
 
 
 SET = {
-    "ge_config.aicore_num": "8|16",
-    "experimental_config.topology_sorting_strategy": "BFS",
     "experimental_config.cc_parallel_enable": True,
     "anabranch.auto_streams": "cv",
     "anabranch.tune": "full",

@@ -62,6 +62,15 @@ node { name: "o" op: "NetOutput" input: "r:0" input: "^a" })"),
 )");
 }
 
+// taken from its label's stream to the default one: "" wins over the label
+TEST(FromDump, TheDefaultStreamCanBeAssigned) {
+  EXPECT_EQ(graph_text(R"(
+node { name: "a" op: "Relu" attr { key: "_user_stream_label" value { s: 's: "2"\n' } } attr { key: "_stream_label" value { s: 's: ""\n' } } })"),
+            R"(  ^a Relu() {"_stream_label": "", "_user_stream_label": ""}
+  return 
+)");
+}
+
 // stream_id and event pairs of GE
 TEST(FromDump, GeStreamsAndEvents) {
   std::string text = graph_text(R"(graph { name: "g"
