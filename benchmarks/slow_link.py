@@ -5,9 +5,9 @@ bucket lets them. One branch of the model reduces a tensor over the link, the ot
 matrices. The same model is compiled twice, with the all-reduce on a stream of its own and without
 streams, and both are called in turn, so that a busy neighbour hits both.
 
-    waiting_ms       how long the one-stream model stands in the all-reduce's second half (its trace)
+    waiting_ms       how long one stream stands in the all-reduce's second half (its trace)
     hidden_share     (one stream − two streams) ÷ waiting: the median over the pairs of calls
-    overlapped_share part of the all-reduce's second half beside which products ran (the other trace)
+    overlapped_share part of the second half beside which products ran (the trace of two streams)
 
 Needs root and iproute2 (`ip`, `tc`); says what is missing otherwise, and makes no measurement.
 

@@ -160,7 +160,7 @@ class _Lowering:
     def _scope_enter(self, node):
         self.stack.append(decode(self.stack[-1], node.args[0]))
         if "torchair_enable_data_dump" in self.stack[-1]:
-            log.warn_once("data_dump", "data_dump() only marks operators in dumps of the graph here: "
+            log.warn_once("data_dump", "data_dump() only marks operators in dumps of graphs here: "
                           "return the tensors that you want to see")
         self.graph.erase_node(node)
 

@@ -10,7 +10,8 @@ from anabranch.scopes import refuse
 _TENSOR = "\0"  # the place of a tensor among the words
 
 _library = torch.library.Library("ab", "FRAGMENT")
-_library.define("print(Tensor[] tensors, str[] words, int summarize_size, bool tensor_detail) -> ()")
+_library.define(
+    "print(Tensor[] tensors, str[] words, int summarize_size, bool tensor_detail) -> ()")
 print_operator = torch.ops.ab.print.default
 torch.fx.node.has_side_effect(print_operator)
 
