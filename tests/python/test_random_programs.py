@@ -33,8 +33,9 @@ def test_programs_have_everything():
     sources = [generator.program(seed).source for seed in range(60)]
     kinds = {generator.Generator(seed).kind for seed in range(60)}
     assert kinds == {"static", "dynamic", "training"}
-    for text in ("    W(", "= W(", "ops.wait([", "ops.record()", "with S('", "with again:", "with C.",
-                 "helper(", "self.h0(", "dropout(", "rand", ".view(", "add_(", "out=", "[0] = "):
+    for text in ("    W(", "= W(", "ops.wait([", "ops.record()", "with S('", "with again:",
+                 "with C.", "helper(", "self.h0(", "dropout(", "rand", ".view(", "add_(", "out=",
+                 "[0] = "):
         assert any(text in source.split("class M")[1] for source in sources), text
 
 

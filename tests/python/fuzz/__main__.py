@@ -22,7 +22,7 @@ def parse(arguments):
     parser.add_argument("--seed", type=int, default=0, help="of the first program; then + 1 each")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--kind", choices=["static", "dynamic", "training"], help="only these")
-    parser.add_argument("--keep-going", action="store_true", help="print all failures, not the first")
+    parser.add_argument("--keep-going", action="store_true", help="do not stop at the first failure")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 

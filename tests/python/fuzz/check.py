@@ -60,7 +60,7 @@ def is_exception(found):
 
 
 def check(seed, kind=None):
-    """A Verdict on the program of a seed, or on the next one where torch itself refuses this one."""
+    """A Verdict on the program of a seed, or on the next one where torch refuses this one."""
     for refused in range(20):
         program = generator.program(1000000 * refused + seed, kind)
         try:
