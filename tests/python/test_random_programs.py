@@ -6,9 +6,11 @@ ANABRANCH_FUZZ_SEED and ANABRANCH_FUZZ_COUNT choose others.
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
+from fuzz import __main__ as driver
 from fuzz import check, compare, generator, shrink
 from support import ROOT
 
@@ -63,6 +65,36 @@ def test_a_failure_becomes_a_small_script(monkeypatch, tmp_path):
                           env=os.environ | {"PYTHONPATH": path}, timeout=240)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("M "), done.stdout
+
+
+class FakeWorker:
+    def __init__(self, code=0):
+        self.text, self.errors, self.seeds = [], ["why\n"], range(4)
+        self.process = types.SimpleNamespace(wait=lambda: code)
+
+
+def test_reports_are_printed_whole_and_counted(capsys):
+    run = driver.Run(driver.parse(["--count", "4", "--jobs", "2"]))
+    run.waiting.clear()
+    one, two = FakeWorker(), FakeWorker()
+    for worker, line in [(one, "@start 0"), (two, "@start 1"), (one, "@fail 0 static"),
+                         (one, "@S('a')"), (two, "@done 1 dynamic 2"), (one, "def f"),
+                         (one, "@start 2"), (one, "@done 2 static 0"), (one, None), (two, None)]:
+        run.handle(worker, line)
+    assert capsys.readouterr().out == \
+        "FAILED: python -m fuzz --seed 0 --count 1\n@S('a')\ndef f\n"
+    assert (run.failed, run.refused, run.kinds) == (1, 2, {"static": 2, "dynamic": 1})
+
+
+def test_a_crash_is_put_down_to_its_program(capsys):
+    run = driver.Run(driver.parse(["--count", "4", "--jobs", "0"]))
+    run.waiting.clear()
+    worker = FakeWorker(-11)
+    run.handle(worker, "@start 1")
+    run.handle(worker, None)
+    assert capsys.readouterr().out.startswith(
+        "FAILED: the process ended with -11: python -m fuzz --seed 1 --count 1\nwhy\n")
+    assert run.failed == 1
 
 
 def test_shrink_keeps_what_fails():

@@ -13,7 +13,7 @@ import threading
 import time
 
 CHUNK = 100  # programs of one process: torch's compiler keeps memory
-HANG = 300  # seconds for one program
+HANG = 300  # seconds for one program, after which it counts as one that does not end
 
 
 def parse(arguments):
@@ -28,7 +28,7 @@ def parse(arguments):
 
 
 def work(options):
-    """One process: `start SEED`, then `done SEED REFUSED`, or `fail SEED` and a script."""
+    """One process: `@start SEED`, then `@done …`, or `@fail …` and, shrunk, a script."""
     import torch
 
     from anabranch import aliases
@@ -38,14 +38,13 @@ def work(options):
     aliases.install_aliases()
     torch.set_num_threads(1)
     for seed in range(options.seed, options.seed + options.count):
-        print("start", seed, flush=True)
+        print("@start", seed, flush=True)
         verdict = check.check(seed, options.kind)
         if not verdict.found:
-            print("done", seed, verdict.program.kind, verdict.refused, flush=True)
+            print("@done", seed, verdict.program.kind, verdict.refused, flush=True)
             continue
-        text = check.report(verdict, seed)
-        print("fail", seed, verdict.program.kind, len(text.splitlines()), flush=True)
-        print(text, flush=True)
+        print("@fail", seed, verdict.program.kind, flush=True)
+        print(check.report(verdict, seed), flush=True)
 
 
 class Worker:
@@ -59,6 +58,7 @@ class Worker:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         text=True)
         self.errors = collections.deque(maxlen=30)
+        self.text = []  # lines of the failure that it is reporting
         self.seeds, self.seed, self.since = seeds, seeds.start, time.monotonic()
         self.reader = threading.Thread(target=self.read, args=(lines,))
         threading.Thread(target=self.read_errors, daemon=True).start()
@@ -118,24 +118,31 @@ class Run:
     def handle(self, worker, line):
         if line is None:
             return self.ended(worker)
-        word, *rest = line.split(" ")
-        if word in ("start", "done", "fail") and rest:
-            worker.seed, worker.since = int(rest[0]), time.monotonic()
-        if word == "done":
-            self.kinds[rest[1]] += 1
-            self.refused += int(rest[2])
+        if not line.startswith(("@start ", "@done ", "@fail ")):  # scripts have decorators
+            worker.text.append(line)
             return None
-        if word == "fail":
-            self.kinds[rest[1]] += 1
+        self.say(worker)
+        word, seed, *rest = line.split(" ")
+        worker.seed, worker.since = int(seed), time.monotonic()
+        if word == "@done":
+            self.kinds[rest[0]] += 1
+            self.refused += int(rest[1])
+        elif word == "@fail":
+            worker.since = float("inf")  # shrinking takes its time
+            self.kinds[rest[0]] += 1
             self.failed += 1
-            print(f"FAILED: python -m fuzz --seed {rest[0]} --count 1", flush=True)
-            return None
-        if word != "start":
-            print(line, flush=True)
+            worker.text.append(f"FAILED: python -m fuzz --seed {seed} --count 1")
         return None
+
+    def say(self, worker):
+        """The report of a failure, in one piece."""
+        if worker.text:
+            print("\n".join(worker.text), flush=True)
+        worker.text = []
 
     def ended(self, worker):
         self.workers.discard(worker)
+        self.say(worker)
         if code := worker.process.wait():
             self.failed += 1
             print(f"FAILED: the process ended with {code}: "
