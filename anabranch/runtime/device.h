@@ -22,6 +22,8 @@ class CallEvents {
   virtual void record(StreamId stream, EventId event) = 0;
   /// Holds `stream` until `event` is recorded.
   virtual void wait(StreamId stream, EventId event) = 0;
+  /// True if a wait would not hold its stream now.
+  virtual bool recorded(EventId event) = 0;
   /// Before the next call: no event is recorded. Nothing of the last call may still run.
   virtual void reset() = 0;
 };

@@ -1,6 +1,7 @@
 #include "anabranch/runtime/executor.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "anabranch/ir/communication.h"
@@ -18,7 +19,9 @@ struct Executor::Release {
 struct Executor::Step {
   enum class Kind : uint8_t { Launch, Mark, Record, Wait };
   Kind kind = Kind::Launch;
-  bool gated = false;  // its kernel goes through the core gate
+  bool computes = false;  // Launch: a kernel that uses cores and waits for nobody
+  int cores = 0;          // that it claims; 0: it runs without asking
+  int64_t priority = 0;
   StreamId stream;
   Launch launch;  // Launch, and Mark: a wait operator, which runs no kernel
   EventId event;  // Record, Wait
@@ -39,6 +42,7 @@ Executor::Executor(const Graph& graph, const Schedule& schedule, Device& device,
       lane_of_stream_(device.assign_lanes(schedule.streams)) {
   plan_releases();
   plan_steps();
+  plan_cores();
 }
 
 Executor::~Executor() = default;
@@ -59,7 +63,6 @@ void Executor::plan_releases() {
 void Executor::plan_steps() {
   lanes_.push_back(0);
   steps_.emplace_back();
-  bool exclusive = false;
   for (const OrderedCommand& place : lane_order(graph_, schedule_)) {
     size_t lane = lane_of_stream_[place.stream.index()];
     size_t position =
@@ -70,24 +73,53 @@ void Executor::plan_steps() {
     }
     const auto& commands = schedule_.streams[place.stream.index()].commands;
     steps_[position].push_back(make_step(commands[place.index], place.stream));
-    exclusive |= steps_[position].back().launch.exclusive;
   }
-  gated_ = exclusive && lanes_.size() > 1;
+}
+
+/// Decides who has to claim cores: every kernel, if streams of different priority can want more
+/// cores than there are, or if one that must be alone has others beside it. Without either nobody
+/// does: streams of one priority leave it to the system who runs.
+void Executor::plan_cores() {
+  int wanted = 0, lanes = 0;
+  bool exclusive = false;
+  std::set<int64_t> priorities;
+  for (const std::vector<Step>& steps : steps_) {
+    int most = 0;
+    for (const Step& step : steps) {
+      if (!step.computes) continue;
+      most = std::max({most, 1, step.launch.threads});
+      exclusive |= step.launch.exclusive;
+      priorities.insert(step.priority);
+    }
+    wanted += most;
+    lanes += most > 0;
+  }
+  bool scarce = priorities.size() > 1 && wanted > device_.cores();
+  if (lanes < 2 || !(scarce || exclusive)) return;
+  cores_ = scarce ? device_.cores() : lanes;
+  for (std::vector<Step>& steps : steps_) {
+    for (Step& step : steps) {
+      if (!step.computes) continue;
+      int shared = scarce ? std::clamp(step.launch.threads, 1, cores_) : 1;
+      step.cores = step.launch.exclusive ? cores_ : shared;
+    }
+  }
 }
 
 Executor::Step Executor::make_step(const Command& command, StreamId stream) const {
   Step step;
   step.stream = stream;
+  step.priority = schedule_.streams[stream.index()].stream.priority;
   if (const auto* launch = std::get_if<Launch>(&command)) {
     const Node& node = graph_.node(launch->node);
     step.kind = node.kind == NodeKind::Operator ? Step::Kind::Launch : Step::Kind::Mark;
     step.launch = *launch;
     // A collective may have to wait for what this process does on another stream, so nobody may
     // wait for the collective; control operators and output hold no cores worth the name.
-    step.gated = node.bodies.empty() && !communicates(node) &&
-                 std::none_of(node.effects.begin(), node.effects.end(), [](const Effect& effect) {
-                   return effect.kind != EffectKind::Random;
-                 });
+    step.computes =
+        step.kind == Step::Kind::Launch && node.bodies.empty() && !communicates(node) &&
+        std::none_of(node.effects.begin(), node.effects.end(),
+                     [](const Effect& effect) { return effect.kind != EffectKind::Random; });
   } else if (const auto* record = std::get_if<Record>(&command)) {
     step.kind = Step::Kind::Record;
     step.event = record->event;
@@ -99,7 +131,7 @@ Executor::Step Executor::make_step(const Command& command, StreamId stream) cons
 }
 
 std::unique_ptr<CallState> Executor::make_state() const {
-  auto state = std::make_unique<CallState>();
+  auto state = std::make_unique<CallState>(cores_);
   state->events_ = device_.make_events(schedule_);
   state->uses_left_ = std::make_unique<std::atomic<uint32_t>[]>(use_counts_.size());
   refill(*state);
@@ -133,14 +165,20 @@ std::optional<LaunchFailure> Executor::run(CallState& state, CallValues& values,
 void Executor::walk(const std::vector<Step>& steps, const Call& call) const {
   CallEvents& events = *call.state.events_;
   Observer* observer = call.observer;
+  CoreGate& gate = call.state.gate_;
+  CoreGate::Grant grant;
   for (const Step& step : steps) {
     switch (step.kind) {
       case Step::Kind::Launch:
       case Step::Kind::Mark:
         // What comes before the failed operator in program order still runs: see run().
-        if (step.launch.node.index() < call.state.failed_.load(std::memory_order_relaxed)) {
-          launch(step, call);
+        if (step.launch.node.index() >= call.state.failed_.load(std::memory_order_relaxed)) break;
+        if (step.cores > 0) {
+          gate.claim(grant, step.cores, step.priority);
+        } else if (step.kind == Step::Kind::Launch) {
+          gate.give_back(grant);
         }
+        launch(step, call);
         break;
       case Step::Kind::Record:
         if (observer) observer->before_record(step.stream, step.event);
@@ -148,27 +186,27 @@ void Executor::walk(const std::vector<Step>& steps, const Call& call) const {
         if (observer) observer->after_record(step.stream, step.event);
         break;
       case Step::Kind::Wait:
+        // Who waits holds no cores. An event that is already there is no wait.
+        if (grant.cores > 0 && !events.recorded(step.event)) gate.give_back(grant);
         if (observer) observer->before_wait(step.stream, step.event);
         events.wait(step.stream, step.event);
         if (observer) observer->after_wait(step.stream, step.event);
         break;
     }
   }
+  gate.give_back(grant);
 }
 
 void Executor::launch(const Step& step, const Call& call) const {
   if (call.observer) call.observer->before_launch(step.stream, step.launch);
   bool failed = false;
   if (step.kind == Step::Kind::Launch) {
-    bool gated = gated_ && step.gated;
-    bool exclusive = gated && call.state.gate_.enter(step.launch.exclusive);
     try {
       kernels_.launch(step.launch.node, step.launch.threads, call.values);
     } catch (...) {
       failed = true;
       fail(step, call.state);
     }
-    if (gated) call.state.gate_.leave(exclusive);
   }
   if (call.observer) call.observer->after_launch(step.stream, step.launch);
   if (!failed) release(step, call);

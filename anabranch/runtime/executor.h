@@ -23,8 +23,14 @@ struct LaunchFailure {
   StreamId stream;
 };
 
-/// What one running call owns beside its values; made at load, reused by later calls.
+/// What one running call owns beside its values; made by Executor::make_state, reused by later
+/// calls.
 class CallState {
+ public:
+  explicit CallState(int cores) : gate_(cores) {}
+  /// How many streams wait for cores right now.
+  int waiting_for_cores() const { return gate_.waiting(); }
+
  private:
   friend class Executor;
   std::unique_ptr<CallEvents> events_;
@@ -64,6 +70,7 @@ class Executor {
 
   void plan_releases();
   void plan_steps();
+  void plan_cores();
   Step make_step(const Command& command, StreamId stream) const;
   void walk(const std::vector<Step>& steps, const Call& call) const;
   void launch(const Step& step, const Call& call) const;
@@ -80,7 +87,7 @@ class Executor {
   std::vector<std::vector<Step>> steps_;  // by position in lanes_
   std::vector<std::vector<Release>> releases_of_node_;
   std::vector<uint32_t> use_counts_;  // by counter: the number of last uses
-  bool gated_ = false;                // an exclusive launch shares the call with other lanes
+  int cores_ = 0;                     // of a call's core gate
 };
 
 }  // namespace anabranch

@@ -7,8 +7,10 @@ namespace anabranch::testing {
 
 const std::vector<Backend>& backends() {
   static const std::vector<Backend> list{
-      {"cpu", [] { return std::make_shared<CpuDevice>(); }},
-      {"threads", [] { return std::make_shared<ThreadDevice>(4); }},
+      {"cpu", [] { return std::make_shared<CpuDevice>(); },
+       [](int cores) { return std::make_shared<CpuDevice>(CpuOptions{.cores = cores}); }},
+      {"threads", [] { return std::make_shared<ThreadDevice>(4); },
+       [](int cores) { return std::make_shared<ThreadDevice>(4, cores); }},
   };
   return list;
 }

@@ -13,6 +13,7 @@ namespace anabranch::testing {
 struct Backend {
   std::string name;
   std::function<std::shared_ptr<Device>()> make;
+  std::function<std::shared_ptr<Device>(int cores)> make_with_cores;
 };
 
 const std::vector<Backend>& backends();

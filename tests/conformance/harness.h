@@ -42,6 +42,7 @@ class Harness {
     explicit Session(const Harness& harness);
     /// Sets the inputs, runs, and reads the values that the graph returns.
     Outcome run(const Named& inputs, Observer* observer = nullptr);
+    const CallState& state() const { return *state_; }
 
    private:
     const Harness& harness_;

@@ -24,6 +24,10 @@ class ThreadEvents : public CallEvents {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return recorded_[event.index()]; });
   }
+  bool recorded(EventId event) override {
+    std::lock_guard lock(mutex_);
+    return recorded_[event.index()];
+  }
   void reset() override { recorded_.assign(recorded_.size(), false); }
 
  private:
@@ -35,7 +39,7 @@ class ThreadEvents : public CallEvents {
 class ThreadDevice : public Device {
  public:
   /// Streams beyond `lanes` share.
-  explicit ThreadDevice(size_t lanes) : lanes_(lanes) {}
+  explicit ThreadDevice(size_t lanes, int cores = 2) : lanes_(lanes), cores_(cores) {}
 
   std::string name() const override { return "threads"; }
   std::vector<size_t> assign_lanes(std::span<const StreamProgram> streams) override {
@@ -59,7 +63,7 @@ class ThreadDevice : public Device {
     for (std::thread& thread : threads) thread.join();
   }
   bool inside_call() const override { return inside_; }
-  int cores() const override { return 2; }
+  int cores() const override { return cores_; }
   void* allocate(size_t bytes) override { return ::operator new (bytes + 1, std::align_val_t{64}); }
   void deallocate(void* memory) noexcept override {
     ::operator delete (memory, std::align_val_t{64});
@@ -67,6 +71,7 @@ class ThreadDevice : public Device {
 
  private:
   size_t lanes_;
+  int cores_;
   static inline thread_local bool inside_ = false;
 };
 

@@ -16,6 +16,7 @@ class EpochEvents : public CallEvents {
   explicit EpochEvents(size_t count) : words_(std::make_unique<Word[]>(count)) {}
   void record(StreamId, EventId event) override { words_[event.index()].word.publish(epoch_); }
   void wait(StreamId, EventId event) override { words_[event.index()].word.await(epoch_); }
+  bool recorded(EventId event) override { return words_[event.index()].word.load() == epoch_; }
   void reset() override { ++epoch_; }
 
  private:
