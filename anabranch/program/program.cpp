@@ -62,8 +62,28 @@ OperatorError::OperatorError(LaunchFailure failure, std::string context)
       context_(std::move(context)) {}
 
 struct Program::Context {
-  std::unique_ptr<CallState> state;
   std::unique_ptr<CallValues> values;
+  std::unique_ptr<CallState> parallel, serial;  // made when they are first needed
+};
+
+/// Cleared and kept on every way out, also when bind or collect throws.
+struct Program::Lease {
+  explicit Lease(Program& owner) : program(owner), context(owner.take_context()) {}
+  ~Lease() {
+    program.kernels_->clear(*context->values);
+    program.keep_context(std::move(context));
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  CallResult try_run(const Executor& executor, std::unique_ptr<CallState>& state,
+                     Observer* observer) {
+    if (!state) state = executor.make_state();
+    return executor.try_run(*state, *context->values, observer);
+  }
+
+  Program& program;
+  std::unique_ptr<Context> context;
 };
 
 Program::Program(Graph captured, const passes::PipelineOptions& options, KernelSet& kernels,
@@ -75,53 +95,51 @@ Program::Program(Graph captured, const passes::PipelineOptions& options, KernelS
           std::make_unique<Executor>(compiled_.graph, compiled_.schedule, *device_, *kernels_)),
       serial_(std::make_unique<Executor>(compiled_.graph, compiled_.serial, *device_, *kernels_)) {}
 
-Program::~Program() = default;
-
-// Here, because a Context is known only here.
-Program::Plan::Plan(std::unique_ptr<Executor> made) : executor(std::move(made)) {}
-Program::Plan::~Plan() = default;
+Program::~Program() {
+  for (std::atomic<Context*>& slot : idle_) delete slot.load();
+}
 
 void Program::run(const Exchange& bind, const Exchange& collect, Observer* observer) {
-  run_on(device_->inside_call() ? serial_ : parallel_, bind, collect, observer);
+  call(false, bind, collect, observer);
 }
 
 void Program::run_serial(const Exchange& bind, const Exchange& collect, Observer* observer) {
-  run_on(serial_, bind, collect, observer);
+  call(true, bind, collect, observer);
 }
 
-std::unique_ptr<Program::Context> Program::take_context(Plan& plan) {
-  {
-    std::lock_guard lock(plan.mutex);
-    if (!plan.idle.empty()) {
-      std::unique_ptr<Context> context = std::move(plan.idle.back());
-      plan.idle.pop_back();
-      return context;
-    }
+std::unique_ptr<Program::Context> Program::take_context() {
+  for (std::atomic<Context*>& slot : idle_) {
+    if (!slot.load(std::memory_order_relaxed)) continue;
+    if (Context* context = slot.exchange(nullptr, std::memory_order_acquire))
+      return std::unique_ptr<Context>(context);
   }
-  return std::make_unique<Context>(Context{plan.executor->make_state(), kernels_->make_values()});
+  return std::make_unique<Context>(Context{kernels_->make_values(), nullptr, nullptr});
 }
 
-void Program::run_on(Plan& plan, const Exchange& bind, const Exchange& collect,
-                     Observer* observer) {
-  // Cleared and given back on every way out, also when bind or collect throws.
-  struct Lease {
-    Program& program;
-    Plan& plan;
-    std::unique_ptr<Context> context;
-    ~Lease() {
-      program.kernels_->clear(*context->values);
-      std::lock_guard lock(plan.mutex);
-      plan.idle.push_back(std::move(context));
-    }
-  } lease{*this, plan, take_context(plan)};
-  CallValues& values = *lease.context->values;
-  if (bind) bind(values);
-  if (auto failure = plan.executor->run(*lease.context->state, values, observer)) {
-    std::string context = describe_failure(*failure);
-    unwrap_body_failure(*failure, context);
-    throw OperatorError(std::move(*failure), std::move(context));
+void Program::keep_context(std::unique_ptr<Context> context) noexcept {
+  for (std::atomic<Context*>& slot : idle_) {
+    Context* empty = nullptr;
+    if (!slot.compare_exchange_strong(empty, context.get(), std::memory_order_release,
+                                      std::memory_order_relaxed))
+      continue;
+    static_cast<void>(context.release());
+    return;
   }
-  if (collect) collect(values);
+}
+
+void Program::call(bool serial, const Exchange& bind, const Exchange& collect, Observer* observer) {
+  Lease lease(*this);
+  Context& context = *lease.context;
+  if (bind) bind(*context.values);
+  CallResult result{.ran = false};
+  if (!serial) result = lease.try_run(*parallel_, context.parallel, observer);
+  if (!result.ran) result = lease.try_run(*serial_, context.serial, observer);
+  if (result.failure) {
+    std::string where = describe_failure(*result.failure);
+    unwrap_body_failure(*result.failure, where);
+    throw OperatorError(std::move(*result.failure), std::move(where));
+  }
+  if (collect) collect(*context.values);
 }
 
 std::string Program::describe_failure(const LaunchFailure& failure) const {
@@ -199,7 +217,7 @@ std::string Program::report() const {
   std::string text =
       fmt::format("graph \"{}\": {} operators on {} streams, device {}\n", graph.name, launches,
                   compiled_.schedule.streams.size(), device_->name());
-  const std::vector<size_t>& lanes = parallel_.executor->lanes();
+  const std::vector<size_t>& lanes = parallel_->lanes();
   for (size_t s = 0; s < compiled_.schedule.streams.size(); ++s) {
     const StreamProgram& program = compiled_.schedule.streams[s];
     text += fmt::format("  {}: {} operators, priority {}, ", describe(program.stream),

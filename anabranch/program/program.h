@@ -1,9 +1,10 @@
 // The C++ user's door: a graph in, a program that can be called from many threads out.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -43,13 +44,14 @@ class Program {
   /// One call. `bind` fills the inputs into the call's values (and its symbols) before the first
   /// launch; `collect` takes the outputs out after the last. Either may be empty. On an error of an
   /// operator throws OperatorError after every stream has drained; the next call works. What `bind`
-  /// and `collect` throw goes through. A call made from inside another one (a nested program) uses
-  /// the calling thread alone: run_serial.
+  /// and `collect` throw goes through. A call that cannot have its lanes, because another call has
+  /// one of them or because it is made from inside another one, does what run_serial does: it never
+  /// waits for another call. `observer` is told which schedule runs.
   using Exchange = std::function<void(CallValues&)>;
   void run(const Exchange& bind, const Exchange& collect, Observer* observer = nullptr);
 
-  /// The same on one stream in program order, on the calling thread (overlapping inputs, nested
-  /// calls, active dispatch modes).
+  /// The same on one stream in program order, on the calling thread (overlapping inputs, active
+  /// dispatch modes).
   void run_serial(const Exchange& bind, const Exchange& collect, Observer* observer = nullptr);
 
   const passes::Compiled& compiled() const { return compiled_; }
@@ -58,22 +60,19 @@ class Program {
 
  private:
   struct Context;  // what one running call owns
-  /// One of the two schedules, and the contexts that wait for a call.
-  struct Plan {
-    explicit Plan(std::unique_ptr<Executor> made);
-    ~Plan();
-    std::unique_ptr<Executor> executor;
-    std::mutex mutex;
-    std::vector<std::unique_ptr<Context>> idle;
-  };
-  void run_on(Plan& plan, const Exchange& bind, const Exchange& collect, Observer* observer);
-  std::unique_ptr<Context> take_context(Plan& plan);
+  struct Lease;    // a context for as long as the call runs
+  void call(bool serial, const Exchange& bind, const Exchange& collect, Observer* observer);
+  std::unique_ptr<Context> take_context();
+  void keep_context(std::unique_ptr<Context> context) noexcept;
   std::string describe_failure(const LaunchFailure& failure) const;
 
   passes::Compiled compiled_;
   std::shared_ptr<Device> device_;
   std::unique_ptr<LoadedKernels> kernels_;
-  Plan parallel_, serial_;
+  std::unique_ptr<Executor> parallel_, serial_;
+  // Contexts that wait for a call. No lock: one that another thread held during a fork would stay
+  // locked in the child.
+  std::array<std::atomic<Context*>, 32> idle_{};
 };
 
 }  // namespace anabranch

@@ -28,7 +28,7 @@ class CallEvents {
   virtual void reset() = 0;
 };
 
-/// Walks the lane at one position of the list given to Device::run.
+/// Walks the lane at one position of the list given to Device::try_run.
 using LaneTask = std::function<void(size_t position)>;
 
 class Device {
@@ -41,13 +41,14 @@ class Device {
   virtual std::vector<size_t> assign_lanes(std::span<const StreamProgram> streams) = 0;
   virtual std::unique_ptr<CallEvents> make_events(const Schedule& schedule) = 0;
 
-  /// Runs `task(i)` on lane `lanes[i]` for each i and returns when all have ended. `lanes` are
-  /// distinct, lane 0 first. The tasks of one call are queued on all their workers at once, so that
-  /// calls have one order on every worker. `task` must not throw. Throws only before any task
-  /// began.
-  virtual void run(std::span<const size_t> lanes, const LaneTask& task) = 0;
+  /// Runs `task(i)` on lane `lanes[i]` for each i and returns true when all have ended. `lanes` are
+  /// distinct, lane 0 first. A call has all its lanes or none: false, with nothing begun, when
+  /// another call has one of them, or when there are several on a thread that is inside a call. So
+  /// no call waits for another one, which may be waiting for it. Lane 0 alone always runs. `task`
+  /// must not throw. Throws only before any task began.
+  virtual bool try_run(std::span<const size_t> lanes, const LaneTask& task) = 0;
 
-  /// True on a thread that is inside run(): a call made there must use lane 0 alone.
+  /// True on a thread that is inside try_run().
   virtual bool inside_call() const = 0;
   virtual int cores() const = 0;
 

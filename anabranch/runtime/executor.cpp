@@ -144,22 +144,22 @@ void Executor::refill(CallState& state) const {
   }
 }
 
-std::optional<LaunchFailure> Executor::run(CallState& state, CallValues& values,
-                                           Observer* observer) const {
+CallResult Executor::try_run(CallState& state, CallValues& values, Observer* observer) const {
   state.events_->reset();
+  if (observer) observer->before_call(schedule_);
   Call call{state, values, observer};
   struct Task {
     const Executor& executor;
     const Call& call;
   } task{*this, call};
   // Captures one pointer, so that the std::function does not allocate.
-  device_.run(lanes_, [&task](size_t position) {
+  bool ran = device_.try_run(lanes_, [&task](size_t position) {
     task.executor.walk(task.executor.steps_[position], task.call);
   });
-  if (state.failed_.load(std::memory_order_relaxed) == NodeId::kNone) return std::nullopt;
+  if (state.failed_.load(std::memory_order_relaxed) == NodeId::kNone) return {ran, std::nullopt};
   refill(state);
   state.failed_.store(NodeId::kNone, std::memory_order_relaxed);
-  return std::exchange(state.failure_, std::nullopt);
+  return {ran, std::exchange(state.failure_, std::nullopt)};
 }
 
 void Executor::walk(const std::vector<Step>& steps, const Call& call) const {
@@ -171,11 +171,11 @@ void Executor::walk(const std::vector<Step>& steps, const Call& call) const {
     switch (step.kind) {
       case Step::Kind::Launch:
       case Step::Kind::Mark:
-        // What comes before the failed operator in program order still runs: see run().
+        // What comes before the failed operator in program order still runs: see try_run().
         if (step.launch.node.index() >= call.state.failed_.load(std::memory_order_relaxed)) break;
         if (step.cores > 0) {
           gate.claim(grant, step.cores, step.priority);
-        } else if (step.kind == Step::Kind::Launch) {
+        } else if (grant.cores > 0 && step.kind == Step::Kind::Launch) {
           gate.give_back(grant);
         }
         launch(step, call);

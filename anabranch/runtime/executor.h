@@ -23,6 +23,12 @@ struct LaunchFailure {
   StreamId stream;
 };
 
+/// How a call ended. Without `ran` nothing of it began: another call has one of its lanes.
+struct CallResult {
+  bool ran = true;
+  std::optional<LaunchFailure> failure;
+};
+
 /// What one running call owns beside its values; made by Executor::make_state, reused by later
 /// calls.
 class CallState {
@@ -41,8 +47,8 @@ class CallState {
   CoreGate gate_;
 };
 
-/// A schedule bound to a device and to kernels. Immutable after construction; run() may be called
-/// by many threads at once, each with its own CallState and CallValues.
+/// A schedule bound to a device and to kernels. Immutable after construction; try_run() may be
+/// called by many threads at once, each with its own CallState and CallValues.
 class Executor {
  public:
   /// All arguments must outlive the executor. Assigns lanes. Throws Error ("deadlock").
@@ -52,13 +58,14 @@ class Executor {
 
   std::unique_ptr<CallState> make_state() const;
 
-  /// Runs every launch of the schedule and returns when all streams have ended.
+  /// Runs every launch of the schedule and returns when all streams have ended; or nothing at all,
+  /// see Device::try_run. A schedule whose streams share the calling thread always runs.
   ///
   /// When an operator fails, operators after it in program order no longer start; those before it
   /// still do, as they would have run before the failure had there been one stream. So the failure
   /// returned is the first in program order, whatever the timing. Records and waits go on, so that
   /// every stream drains. The state is ready for the next call either way. `observer` may be null.
-  std::optional<LaunchFailure> run(CallState& state, CallValues& values, Observer* observer) const;
+  CallResult try_run(CallState& state, CallValues& values, Observer* observer) const;
 
   /// Lane of each stream, by StreamId (for reports).
   const std::vector<size_t>& lanes() const { return lane_of_stream_; }
@@ -66,7 +73,7 @@ class Executor {
  private:
   struct Step;     // one command with everything that walking it needs
   struct Release;  // a buffer that ends with a launch
-  struct Call;     // the arguments of run()
+  struct Call;     // the arguments of try_run()
 
   void plan_releases();
   void plan_steps();

@@ -2,6 +2,10 @@
 
 namespace anabranch {
 
+void ObserverList::before_call(const Schedule& schedule) {
+  for (Observer* observer : observers_) observer->before_call(schedule);
+}
+
 void ObserverList::before_launch(StreamId stream, const Launch& launch) {
   for (Observer* observer : observers_) observer->before_launch(stream, launch);
 }

@@ -13,6 +13,9 @@ namespace anabranch {
 class Observer {
  public:
   virtual ~Observer() = default;
+  /// On the calling thread, before a call tries to run this schedule. A call that cannot have its
+  /// lanes tries its one-stream schedule next: the last one counts.
+  virtual void before_call(const Schedule&) {}
   virtual void before_launch(StreamId, const Launch&) {}
   virtual void after_launch(StreamId, const Launch&) {}
   virtual void before_record(StreamId, EventId) {}
@@ -27,6 +30,7 @@ class ObserverList : public Observer {
  public:
   explicit ObserverList(std::vector<Observer*> observers) : observers_(std::move(observers)) {}
 
+  void before_call(const Schedule& schedule) override;
   void before_launch(StreamId stream, const Launch& launch) override;
   void after_launch(StreamId stream, const Launch& launch) override;
   void before_record(StreamId stream, EventId event) override;

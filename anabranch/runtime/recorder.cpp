@@ -10,7 +10,9 @@ int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-Recorder::Recorder(const Schedule& schedule) : streams_(schedule.streams.size()) {
+void Recorder::before_call(const Schedule& schedule) {
+  schedule_ = &schedule;
+  streams_.assign(schedule.streams.size(), {});
   for (size_t s = 0; s < streams_.size(); ++s) {
     const auto& commands = schedule.streams[s].commands;
     auto count = [&](auto is) {
@@ -22,14 +24,6 @@ Recorder::Recorder(const Schedule& schedule) : streams_(schedule.streams.size())
         count([](const Command& c) { return std::holds_alternative<Record>(c); }));
     streams_[s].waits.reserve(
         count([](const Command& c) { return std::holds_alternative<Wait>(c); }));
-  }
-}
-
-void Recorder::clear() {
-  for (StreamTimes& times : streams_) {
-    times.launches.clear();
-    times.records.clear();
-    times.waits.clear();
   }
 }
 

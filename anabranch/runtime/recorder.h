@@ -12,7 +12,7 @@ namespace anabranch {
 int64_t now_ns();
 
 /// Observes one call at a time; after the call its thread may read. Each stream writes only its own
-/// lists, which are reserved at construction, so recording takes no lock and does not allocate.
+/// lists, which are reserved before the call, so recording takes no lock and does not allocate.
 class Recorder : public Observer {
  public:
   struct Span {
@@ -34,13 +34,12 @@ class Recorder : public Observer {
     std::vector<Waited> waits;
   };
 
-  explicit Recorder(const Schedule& schedule);
-
-  /// Forgets everything, for the next call.
-  void clear();
-  /// By StreamId.
+  /// The schedule of the last call; null before the first.
+  const Schedule* schedule() const { return schedule_; }
+  /// What the last call did, by StreamId.
   const std::vector<StreamTimes>& streams() const { return streams_; }
 
+  void before_call(const Schedule& schedule) override;
   void before_launch(StreamId stream, const Launch& launch) override;
   void after_launch(StreamId stream, const Launch& launch) override;
   void before_record(StreamId stream, EventId event) override;
@@ -48,6 +47,7 @@ class Recorder : public Observer {
   void after_wait(StreamId stream, EventId event) override;
 
  private:
+  const Schedule* schedule_ = nullptr;
   std::vector<StreamTimes> streams_;
 };
 

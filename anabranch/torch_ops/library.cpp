@@ -2,6 +2,7 @@
 #include <torch/library.h>
 
 #include "anabranch/backends/cpu/worker_pool.h"
+#include "anabranch/torch_ops/door.h"
 #include "anabranch/torch_ops/errors.h"
 #include "anabranch/torch_ops/program_class.h"
 #include "anabranch/torch_ops/session.h"
@@ -25,6 +26,8 @@ TORCH_LIBRARY(anabranch, m) {
         [] { return trace::chrome_json(TraceSession::instance().timeline()); });
   m.def("trace_html() -> str", [] { return trace::html(TraceSession::instance().timeline()); });
   m.def("set_adversary(int seed) -> ()", [](int64_t seed) { set_adversary(seed); });
+  m.def("close_door(int known) -> bool",
+        [](int64_t known) { return Door::instance().close(known); });
   m.def("worker_count() -> int",
         [] { return static_cast<int64_t>(WorkerPool::instance().started()); });
 }

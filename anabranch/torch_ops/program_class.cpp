@@ -11,6 +11,7 @@
 #include "anabranch/runtime/adversary.h"
 #include "anabranch/runtime/recorder.h"
 #include "anabranch/schedule/text.h"
+#include "anabranch/torch_ops/door.h"
 #include "anabranch/torch_ops/errors.h"
 #include "anabranch/torch_ops/session.h"
 
@@ -20,6 +21,7 @@ namespace {
 struct Options {
   std::string name;
   passes::PipelineOptions pipeline;
+  int threads = 0;
   size_t max_workers = 0;
   bool pin = false;
 };
@@ -35,14 +37,13 @@ void take(nlohmann::json& object, const char* key, T& target) {
 
 Options parse_options(const std::string& text) {
   Options options;
-  int threads = 0;
   std::string launch_order, core_limit;
   try {
     nlohmann::json object = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text);
     take(object, "name", options.name);
     take(object, "single_stream", options.pipeline.single_stream);
     take(object, "multi_stream", options.pipeline.multi_stream);
-    take(object, "threads", threads);
+    take(object, "threads", options.threads);
     take(object, "verify", options.pipeline.verify);
     take(object, "launch_order", launch_order);
     take(object, "aicore_num", core_limit);
@@ -61,7 +62,7 @@ Options parse_options(const std::string& text) {
   }
   options.pipeline.launch_order = passes::parse_launch_order(launch_order);
   if (!core_limit.empty()) options.pipeline.limits.graph = passes::parse_core_count(core_limit);
-  options.pipeline.cores = threads > 0 ? threads : at::get_num_threads();
+  options.pipeline.cores = options.threads > 0 ? options.threads : at::get_num_threads();
   return options;
 }
 
@@ -73,13 +74,14 @@ ProgramClass::ProgramClass(const std::string& graph_text, const std::string& opt
   Graph captured = parse_graph(graph_text);
   if (!options.name.empty()) captured.name = options.name;
   torch_backend::AtenKernels kernels(std::move(constants));
-  device_ = shared_device(options.max_workers, options.pin);
-  program_ = std::make_unique<Program>(std::move(captured), options.pipeline, kernels, device_);
+  auto device = make_device(options.threads, options.max_workers, options.pin);
+  program_ = std::make_unique<Program>(std::move(captured), options.pipeline, kernels, device);
   plan_ = kernels.plan();
 }
 
 torch_backend::CallOutputs ProgramClass::run(std::vector<at::Tensor> tensors,
                                              std::vector<int64_t> integers) {
+  Door::Passage passage(WorkerPool::inside_call());
   last_error_context().clear();
   torch_backend::CallInputs inputs =
       torch_backend::prepare_inputs(*plan_, std::move(tensors), std::move(integers));
@@ -101,7 +103,7 @@ torch_backend::CallOutputs ProgramClass::run(std::vector<at::Tensor> tensors,
           "",
           {}});
   }
-  bool serial = inputs.overlapping || inputs.watched || device_->inside_call();
+  bool serial = inputs.overlapping || inputs.watched;
   int number = calls_.fetch_add(1, std::memory_order_relaxed);
   torch_backend::CallOutputs outputs;
   auto seed = adversary_seed();
@@ -110,25 +112,22 @@ torch_backend::CallOutputs ProgramClass::run(std::vector<at::Tensor> tensors,
     call(inputs, outputs, serial, nullptr);
     return outputs;
   }
-  const passes::Compiled& compiled = program_->compiled();
-  const Schedule& schedule = serial ? compiled.serial : compiled.schedule;
   // Each call of a seed has other delays; the recorder is closest to the kernels.
   Adversary adversary(seed.value_or(0) + static_cast<uint64_t>(number) * 1000003);
-  Recorder recorder(schedule);
+  Recorder recorder;
   std::vector<Observer*> observers;
   if (seed) observers.push_back(&adversary);
   if (traced) observers.push_back(&recorder);
   ObserverList list(std::move(observers));
   struct Append {
-    const passes::Compiled& compiled;
-    const Schedule& schedule;
+    const Graph& graph;
     const Recorder& recorder;
-    bool traced;
     int number;
     ~Append() {
-      if (traced) TraceSession::instance().append(compiled.graph, schedule, recorder, number);
+      const Schedule* schedule = recorder.schedule();  // null when the call did not get that far
+      if (schedule) TraceSession::instance().append(graph, *schedule, recorder, number);
     }
-  } append{compiled, schedule, recorder, traced, number};
+  } append{program_->compiled().graph, recorder, number};
   call(inputs, outputs, serial, &list);
   return outputs;
 }

@@ -43,7 +43,6 @@ class ProgramClass : public torch::CustomClassHolder {
   void note(std::once_flag& once, Diagnostic diagnostic);
 
   std::shared_ptr<const torch_backend::ValuePlan> plan_;
-  std::shared_ptr<Device> device_;
   std::unique_ptr<Program> program_;
   std::atomic<int> calls_{0};
   std::once_flag overlap_noted_, watch_noted_;

@@ -24,11 +24,9 @@ std::atomic<int64_t> adversary{-1};
 
 }  // namespace
 
-std::shared_ptr<CpuDevice> shared_device(size_t max_workers, bool pin) {
-  // Never destroyed: workers may still be parked when the process ends.
-  static auto* device = new std::shared_ptr<CpuDevice>(std::make_shared<CpuDevice>(CpuOptions{
-      .max_workers = max_workers, .cores = 0, .pin = pin, .thread_start = start_worker}));
-  return *device;
+std::shared_ptr<CpuDevice> make_device(int cores, size_t max_workers, bool pin) {
+  return std::make_shared<CpuDevice>(CpuOptions{
+      .max_workers = max_workers, .cores = cores, .pin = pin, .thread_start = start_worker});
 }
 
 TraceSession& TraceSession::instance() {

@@ -12,8 +12,10 @@
 
 namespace anabranch::torch_ops {
 
-/// The process's device. The options of the first program count.
-std::shared_ptr<CpuDevice> shared_device(size_t max_workers, bool pin);
+/// A program's device. All of them share the workers of the process; each program's max_workers
+/// bounds what it adds to them (see WorkerPool), and `pin` of one pins them all. `cores` is how
+/// many of them operators of one call use at a time; 0: all.
+std::shared_ptr<CpuDevice> make_device(int cores, size_t max_workers, bool pin);
 
 /// Records calls of all programs between begin() and end(). Thread-safe.
 class TraceSession {

@@ -1,7 +1,9 @@
 """Loads the C++ library: `<package>/lib`, or the directory that ANABRANCH_LIBRARY_DIR names."""
 
+import atexit
 import functools
 import os
+import time
 
 import torch
 
@@ -27,6 +29,21 @@ def library_path():
 def load():
     """Loads the library once; afterwards torch.ops.anabranch and torch.classes.anabranch work."""
     torch.ops.load_library(library_path())
+    atexit.register(_finish_calls)
+    os.register_at_fork(after_in_child=calls.clear)
+
+
+# One entry for each call that has begun and not returned to Python yet. Appending and popping are
+# atomic, whatever thread does it.
+calls = []
+_PATIENCE = 10.0  # seconds
+
+
+def _finish_calls():
+    """Lets the calls of other threads end before the interpreter does, and no new one begin."""
+    close, end = torch.ops.anabranch.close_door, time.monotonic() + _PATIENCE
+    while not close(len(calls)) and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 def program_class():

@@ -44,11 +44,15 @@ class Program:
         integers = [arguments[position] if dimension is None
                     else arguments[position].size(dimension)
                     for position, dimension in graph.integers]
+        library.calls.append(None)
         try:
             tensors, integers = self._run(tensors, integers)
         except Exception as problem:
             self._add_place(problem)
             raise
+        finally:
+            if library.calls:  # empty in a child that was forked inside this call
+                library.calls.pop()
         return self._assemble(iter(tensors), iter(integers))
 
     def _run(self, tensors, integers):

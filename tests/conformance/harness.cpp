@@ -1,5 +1,7 @@
 #include "tests/conformance/harness.h"
 
+#include <thread>
+
 #include "anabranch/ir/text.h"
 #include "anabranch/schedule/text.h"
 
@@ -34,8 +36,12 @@ Outcome Harness::Session::run(const Named& inputs, Observer* observer) {
   auto& values = static_cast<ReferenceValues&>(*values_);
   for (const auto& [name, elements] : inputs) values.set(name, elements);
   Outcome outcome;
-  std::optional<LaunchFailure> failure = harness_.executor_->run(*state_, values, observer);
-  if (failure) {
+  CallResult result = harness_.executor_->try_run(*state_, values, observer);
+  while (!result.ran) {  // another call has a lane
+    std::this_thread::yield();
+    result = harness_.executor_->try_run(*state_, values, observer);
+  }
+  if (const auto& failure = result.failure) {
     outcome.error = message_of(failure->error);
     outcome.failed = harness_.graph_.node(failure->node).name;
   } else {

@@ -50,7 +50,8 @@ class ThreadDevice : public Device {
   std::unique_ptr<CallEvents> make_events(const Schedule& schedule) override {
     return std::make_unique<ThreadEvents>(schedule.event_count);
   }
-  void run(std::span<const size_t> lanes, const LaneTask& task) override {
+  bool try_run(std::span<const size_t> lanes, const LaneTask& task) override {
+    if (lanes.size() > 1 && inside_) return false;
     auto inside = [&](size_t position) {
       bool outer = inside_;
       inside_ = true;
@@ -61,6 +62,7 @@ class ThreadDevice : public Device {
     for (size_t k = 1; k < lanes.size(); ++k) threads.emplace_back(inside, k);
     inside(0);
     for (std::thread& thread : threads) thread.join();
+    return true;
   }
   bool inside_call() const override { return inside_; }
   int cores() const override { return cores_; }

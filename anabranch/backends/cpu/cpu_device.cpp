@@ -50,14 +50,6 @@ std::unique_ptr<CallEvents> CpuDevice::make_events(const Schedule& schedule) {
   return std::make_unique<EpochEvents>(schedule.event_count);
 }
 
-void CpuDevice::run(std::span<const size_t> lanes, const LaneTask& task) {
-  if (lanes.size() > 1 && inside_call()) {
-    throw Error("nested-call", "a call on several lanes was made from inside another call",
-                "run the one-stream schedule there");
-  }
-  pool_.run(lanes, task);
-}
-
 void* CpuDevice::allocate(size_t bytes) {
   return ::operator new(std::max<size_t>(bytes, 1), kAlignment);
 }

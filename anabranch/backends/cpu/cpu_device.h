@@ -8,9 +8,9 @@
 namespace anabranch {
 
 struct CpuOptions {
-  size_t max_workers = 0;             // of the whole process; 0: max(8, 2 × cores)
+  size_t max_workers = 0;             // of the process (see WorkerPool); 0: max(8, 2 × cores)
   int cores = 0;                      // 0: those of the process's affinity mask
-  bool pin = false;                   // pin every worker to a core
+  bool pin = false;                   // pin every worker of the process to a core
   ThreadHook thread_start = nullptr;  // runs once on each worker thread of the process
 };
 
@@ -22,9 +22,10 @@ class CpuDevice : public Device {
   std::string name() const override { return "cpu"; }
   std::vector<size_t> assign_lanes(std::span<const StreamProgram> streams) override;
   std::unique_ptr<CallEvents> make_events(const Schedule& schedule) override;
-  /// Throws Error ("nested-call") for more than lane 0 on a thread that is inside a call: a worker
-  /// could be waiting for this very thread.
-  void run(std::span<const size_t> lanes, const LaneTask& task) override;
+  /// Throws Error ("no-thread") when the system does not give a worker its thread.
+  bool try_run(std::span<const size_t> lanes, const LaneTask& task) override {
+    return pool_.try_run(lanes, task);
+  }
   bool inside_call() const override { return WorkerPool::inside_call(); }
   int cores() const override { return cores_; }
   void* allocate(size_t bytes) override;

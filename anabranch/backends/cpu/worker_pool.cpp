@@ -1,61 +1,30 @@
 #include "anabranch/backends/cpu/worker_pool.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "anabranch/backends/cpu/affinity.h"
+#include "anabranch/base/diagnostic.h"
 
 namespace anabranch {
-
-/// One lane of one call. Lives in the caller's thread until the lane has ended.
-struct WorkerPool::Job {
-  Job* next = nullptr;
-  const LaneTask* task = nullptr;
-  size_t position = 0;
-  Countdown* left = nullptr;
-};
 
 struct WorkerPool::Worker {
   size_t index = 0;
   bool started = false;
-  std::atomic<Job*> inbox{nullptr};  // newest first
-  WaitWord posted;                   // changes with every job
-  uint32_t settings = 0;             // applied by this thread
+  // Set under the pool's lock by the call that takes the worker, cleared by the worker.
+  std::atomic<bool> busy{false};
+  // The lane that it runs: written by the thread whose call has taken it, before posted changes.
+  const LaneTask* task = nullptr;
+  size_t position = 0;
+  Countdown* left = nullptr;
+  WaitWord posted;        // counts the lanes
+  uint32_t settings = 0;  // applied by this thread
   size_t hooks_run = 0;
-
-  /// Takes all jobs, oldest first; sleeps until there is one.
-  Job* take() {
-    for (;;) {
-      uint32_t seen = posted.load();
-      Job* newest = inbox.exchange(nullptr, std::memory_order_acquire);
-      if (newest) return reverse(newest);
-      posted.await_change(seen);
-    }
-  }
-
-  /// Only under the pool's lock: one thread posts at a time.
-  void post(Job& job) {
-    job.next = inbox.load(std::memory_order_relaxed);
-    while (!inbox.compare_exchange_weak(job.next, &job, std::memory_order_release,
-                                        std::memory_order_relaxed)) {
-    }
-    posted.publish(posted.load() + 1);
-  }
-
- private:
-  static Job* reverse(Job* job) {
-    Job* reversed = nullptr;
-    while (job) {
-      Job* next = job->next;
-      job->next = reversed;
-      reversed = job;
-      job = next;
-    }
-    return reversed;
-  }
 };
 
 thread_local int WorkerPool::depth_ = 0;
@@ -110,53 +79,68 @@ size_t WorkerPool::started() const {
   return started_;
 }
 
-void WorkerPool::run(std::span<const size_t> lanes, const LaneTask& task) {
+bool WorkerPool::try_run(std::span<const size_t> lanes, const LaneTask& task) {
+  // Kept per thread so that a call does not allocate. Only the outermost call of a thread gets
+  // here.
+  static thread_local std::vector<Worker*> taken;
+  size_t workers = lanes.size() - 1;
+  if (workers > 0 && (inside_call() || !take(lanes.subspan(1), taken))) return false;
   InsideCall inside;
-  Countdown left(static_cast<uint32_t>(lanes.size() - 1));
-  if (lanes.size() > 1) enqueue(lanes, task, left);
+  Countdown left(static_cast<uint32_t>(workers));
+  bool reversed = reversed_.load(std::memory_order_relaxed);
+  for (size_t k = 0; k < workers; ++k) {
+    size_t position = reversed ? workers - k : k + 1;
+    Worker& worker = *taken[position - 1];
+    worker.task = &task;
+    worker.position = position;
+    worker.left = &left;
+    worker.posted.publish(worker.posted.load() + 1);
+  }
   task(0);
   left.wait();
+  return true;
 }
 
-void WorkerPool::enqueue(std::span<const size_t> lanes, const LaneTask& task, Countdown& left) {
-  // Kept per thread so that a call does not allocate. A thread has one call at a time here: nested
-  // calls do not queue.
-  static thread_local std::vector<Job> jobs;
-  jobs.resize(std::max(jobs.size(), lanes.size()));
+bool WorkerPool::take(std::span<const size_t> lanes, std::vector<Worker*>& taken) {
+  taken.resize(lanes.size());
   std::lock_guard lock(mutex_);
-  for (size_t lane : lanes.subspan(1)) ensure_started(lane - 1);
-  bool reversed = reversed_.load(std::memory_order_relaxed);
-  for (size_t k = 1; k < lanes.size(); ++k) {
-    size_t position = reversed ? lanes.size() - k : k;
-    jobs[position] = Job{nullptr, &task, position, &left};
-    workers_[lanes[position] - 1]->post(jobs[position]);
+  for (size_t k = 0; k < lanes.size(); ++k) {
+    taken[k] = workers_[lanes[k] - 1].get();
+    if (taken[k]->busy.load(std::memory_order_acquire)) return false;
   }
+  for (size_t lane : lanes) ensure_started(lane - 1);  // may throw: nothing is taken yet
+  for (Worker* worker : taken) worker->busy.store(true, std::memory_order_relaxed);
+  return true;
 }
 
 void WorkerPool::ensure_started(size_t index) {
   Worker& worker = *workers_[index];
   if (worker.started) return;
-  std::thread thread([this, &worker] { serve(worker); });
+  try {
+    std::thread thread([this, &worker] { serve(worker); });
 #ifdef __linux__
-  pthread_setname_np(thread.native_handle(),
-                     ("anabranch-" + std::to_string(index % 10000)).c_str());
+    pthread_setname_np(thread.native_handle(),
+                       ("anabranch-" + std::to_string(index % 10000)).c_str());
 #endif
-  thread.detach();
+    thread.detach();
+  } catch (const std::system_error& error) {
+    throw Error("no-thread",
+                fmt::format("the system gives no thread for a stream: {}", error.what()),
+                "allow the process more threads or memory, or set anabranch.max_workers lower");
+  }
   worker.started = true;
   ++started_;
 }
 
 void WorkerPool::serve(Worker& worker) {
-  for (;;) {
-    Job* job = worker.take();
-    InsideCall inside;
-    while (job) {
-      Job* next = job->next;
-      if (worker.settings != settings_.load(std::memory_order_acquire)) prepare_thread(worker);
-      (*job->task)(job->position);
-      job->left->arrive();  // the job and its call may be gone from here on
-      job = next;
-    }
+  InsideCall inside;
+  for (uint32_t lanes = 0;; ++lanes) {
+    worker.posted.await_change(lanes);
+    if (worker.settings != settings_.load(std::memory_order_acquire)) prepare_thread(worker);
+    Countdown& left = *worker.left;
+    (*worker.task)(worker.position);
+    worker.busy.store(false, std::memory_order_release);  // before the caller can call again
+    left.arrive();                                        // the call may be gone from here on
   }
 }
 

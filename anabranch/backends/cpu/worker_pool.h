@@ -19,7 +19,11 @@ namespace anabranch {
 /// Runs on a worker thread before its first task.
 using ThreadHook = void (*)();
 
-/// Thread-safe. Threads start when a call first needs them and then stay. They are detached and the
+/// Thread-safe. A worker belongs to one call at a time, and a call takes all its workers or none;
+/// so nobody waits for a worker, and calls cannot wait for each other in a circle, whatever
+/// operators do (one may start a thread, which makes a call, and wait for it).
+///
+/// Threads start when a call first needs them and then stay. They are detached and the
 /// pool is never destroyed: at process exit a parked worker must neither keep the process alive nor
 /// run after the destructors of things it uses. (So the code must not be unloaded either.)
 ///
@@ -30,7 +34,9 @@ class WorkerPool {
   static WorkerPool& instance();
 
   /// The worker of a stream label: always the same one for the same label. A new label gets a
-  /// worker of its own while there are fewer than `max_workers`; later ones share, evenly.
+  /// worker of its own while there are fewer than `max_workers`, the caller's bound; later ones
+  /// share, evenly. So the process never has more workers than the largest bound given so far, and
+  /// who gives a smaller one adds none beyond it.
   size_t worker_of(std::string_view label, size_t max_workers);
 
   /// Adds a hook, once however often it is given; workers that already run execute it before their
@@ -44,22 +50,20 @@ class WorkerPool {
   /// Threads started so far in this process.
   size_t started() const;
 
-  /// Device::run: `task(0)` on the calling thread, `task(k)` on worker `lanes[k] - 1`; returns when
-  /// all have ended. Starts missing threads first: throws std::system_error, with nothing of the
-  /// call begun, when the system has no more. With more than one lane it must not be called inside
-  /// a call.
-  void run(std::span<const size_t> lanes, const LaneTask& task);
+  /// Device::try_run: `task(0)` on the calling thread, `task(k)` on worker `lanes[k] - 1`. Starts
+  /// missing threads first: throws Error ("no-thread"), with nothing of the call begun, when the
+  /// system has no more.
+  bool try_run(std::span<const size_t> lanes, const LaneTask& task);
 
-  /// True on a worker that runs a task and on a thread that is inside run().
+  /// True on a worker that runs a task and on a thread that is inside try_run().
   static bool inside_call() { return depth_ > 0; }
 
  private:
-  struct Job;
   struct Worker;
   struct InsideCall;
 
   WorkerPool();
-  void enqueue(std::span<const size_t> lanes, const LaneTask& task, Countdown& left);
+  bool take(std::span<const size_t> lanes, std::vector<Worker*>& taken);
   void ensure_started(size_t index);
   void serve(Worker& worker);
   void prepare_thread(Worker& worker);
@@ -67,8 +71,7 @@ class WorkerPool {
 
   static thread_local int depth_;
 
-  // Guards everything below but the atomics. A call is queued on all its workers under it, so calls
-  // have the same order on every worker and cannot wait for each other in a circle.
+  // Guards everything below but the atomics. A call takes all its workers under it.
   mutable std::mutex mutex_;
   std::map<std::string, size_t, std::less<>> worker_of_label_;
   std::vector<std::unique_ptr<Worker>> workers_;

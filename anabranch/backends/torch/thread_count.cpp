@@ -1,6 +1,7 @@
 #include "anabranch/backends/torch/thread_count.h"
 
 #include <ATen/Parallel.h>
+#include <pthread.h>
 
 // Weak: the copies that torch has loaded are the ones that matter, and a torch without OpenMP or
 // MKL has none. The MKL entry must be the mixed-case one; the lower-case name is Fortran's, which
@@ -19,6 +20,11 @@ void start_thread() {
   static_cast<void>(started);
 }
 
+// The threads that OpenMP keeps for a thread do not exist in the child of a fork, and it waits for
+// them all the same: there, operators of the thread that forked run on that thread alone.
+thread_local bool forked = false;
+[[maybe_unused]] const int watching = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+
 int openmp_threads() { return omp_get_max_threads ? omp_get_max_threads() : 1; }
 int swap_mkl(int threads) {
   return MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(threads) : threads;
@@ -28,6 +34,7 @@ int swap_mkl(int threads) {
 
 ThreadSetting ThreadSetting::current() {
   start_thread();
+  if (forked) return {1, 1};
   int mkl = swap_mkl(0);
   swap_mkl(mkl);
   return {openmp_threads(), mkl};

@@ -8,7 +8,8 @@ struct ThreadSetting {
   int openmp = 1;
   int mkl = 0;
 
-  /// What is in force on this thread (what torch.get_num_threads() says here).
+  /// What is in force on this thread (what torch.get_num_threads() says here); one thread where
+  /// this process was forked from this thread, since OpenMP's threads do not survive that.
   static ThreadSetting current();
 };
 

@@ -3,7 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <thread>
+#include <vector>
 
 #include "anabranch/backends/cpu/cpu_device.h"
 #include "tests/conformance/harness.h"
@@ -39,6 +42,31 @@ TEST(Fork, AChildStartsItsOwnWorkers) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   EXPECT_EQ(harness.run({{"x", {4}}}).values["b"], Elements{32});
 }
+
+#ifndef __SANITIZE_THREAD__  // it cannot follow a child that starts threads beside such a parent
+TEST(Fork, AChildOfAProcessWhoseOtherThreadsAreCalling) {
+  Harness harness(std::make_shared<CpuDevice>(), kGraph, kSchedule);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> callers;
+  for (int64_t t = 0; t < 3; ++t) {
+    callers.emplace_back([&, t] {
+      while (!stop) EXPECT_EQ(harness.run({{"x", {t}}}).values["b"], Elements{2 * t * t});
+    });
+  }
+  for (int i = 0; i < 5; ++i) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      _exit(harness.run({{"x", {5}}}).values["b"] == Elements{50} ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+  stop = true;
+  for (std::thread& caller : callers) caller.join();
+}
+#endif
 
 TEST(Exit, WorkersDoNotHoldTheProcess) {
   pid_t child = fork();

@@ -128,6 +128,59 @@ TEST(Program, ANestedProgramRunsInsideItsOperator) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(call(*outer, {3, 4}, "c"), (Elements{24, 48}));
 }
 
+/// Programs whose operators start a thread that calls `inner` and wait for it.
+std::unique_ptr<Program> make_caller(Program& inner) {
+  ReferenceKernels kernels;
+  kernels.define("test.thread", [&](ReferenceCall& outer) {
+    ReferenceWindow x = outer.input(0), out = outer.result(0);
+    std::thread([&] {
+      Elements d = call(inner, {x.at(0), x.at(1)}, "d");
+      for (size_t i = 0; i < 2; ++i) out.at(i) = d[i];
+    }).join();
+  });
+  return make_program(
+      "%x = input : i64[2] @b0\n"
+      "%a = test.thread(%x) : i64[2] @b1\n"
+      "%b = test.thread(%x) {\"_user_stream_label\": \"1\"} : i64[2] @b2\n"
+      "%c = ref.add(%a, %b) : i64[2] @b3\n"
+      "return %c",
+      kernels);
+}
+
+TEST(Program, AThreadThatAnOperatorWaitsForCanCallAProgramWithTheSameLabels) {
+  // the worker of "1" and the calling thread both wait for such a thread, which needs the worker
+  auto inner = make_program(kExample);
+  auto outer = make_caller(*inner);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(call(*outer, {3, 4}, "c"), (Elements{24, 48}));
+}
+
+TEST(Program, ACallThatCannotHaveItsLanesRunsOnItsOwnThread) {
+  auto inner = make_program(kExample);
+  ReferenceKernels kernels;
+  std::vector<std::thread::id> threads;
+  std::thread::id caller;
+  kernels.define("test.thread", [&](ReferenceCall&) {
+    std::thread([&] {
+      caller = std::this_thread::get_id();
+      struct Watch : Observer {
+        explicit Watch(std::vector<std::thread::id>& list) : ids(list) {}
+        void before_call(const Schedule& tried) override { schedule = &tried; }
+        void before_launch(StreamId, const Launch&) override {
+          ids.push_back(std::this_thread::get_id());
+        }
+        std::vector<std::thread::id>& ids;
+        const Schedule* schedule = nullptr;
+      } watch(threads);
+      inner->run([](CallValues& values) { reference(values).set("x", {1, 1}); }, {}, &watch);
+      EXPECT_EQ(watch.schedule, &inner->compiled().serial);
+    }).join();
+  });
+  auto outer = make_program(
+      "^a test.thread() {\"_user_stream_label\": \"1\"} effects(io \"x\")\nreturn", kernels);
+  outer->run({}, {});
+  EXPECT_THAT(threads, ::testing::ElementsAre(caller, caller, caller));
+}
+
 TEST(Program, SizesAreThoseOfTheCall) {
   auto program = make_program(
       "%s0 = input : int(s0)\n"

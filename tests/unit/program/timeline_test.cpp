@@ -24,10 +24,9 @@ class TimelineTest : public ::testing::Test {
  protected:
   Timeline record(int calls, const TypeNames& names = {}) {
     Timeline timeline;
-    Recorder recorder(harness_.schedule());
+    Recorder recorder;
     int64_t origin = now_ns();
     for (int call = 0; call < calls; ++call) {
-      recorder.clear();
       harness_.run({{"x", {1, 2}}}, &recorder);
       append_call(timeline, harness_.graph(), harness_.schedule(), recorder, call, origin, names);
     }
@@ -90,7 +89,7 @@ TEST_F(TimelineTest, CallsFollowEachOtherInOneTimeline) {
 TEST_F(TimelineTest, StreamsOfSeveralProgramsMeetByLabel) {
   Timeline timeline;
   timeline.streams = {{"other", 0}, {"1", 0}};
-  Recorder recorder(harness_.schedule());
+  Recorder recorder;
   harness_.run({{"x", {1, 2}}}, &recorder);
   append_call(timeline, harness_.graph(), harness_.schedule(), recorder, 0, 0);
   ASSERT_EQ(timeline.streams.size(), 3u);

@@ -14,9 +14,9 @@ namespace {
 class CountingDevice : public ThreadDevice {
  public:
   using ThreadDevice::ThreadDevice;
-  void run(std::span<const size_t> lanes, const LaneTask& task) override {
+  bool try_run(std::span<const size_t> lanes, const LaneTask& task) override {
     lanes_used.assign(lanes.begin(), lanes.end());
-    ThreadDevice::run(lanes, task);
+    return ThreadDevice::try_run(lanes, task);
   }
   std::vector<size_t> lanes_used;
 };

@@ -169,7 +169,6 @@ TEST(CoreGate, AnOperatorThatWaitsForAnotherCannotHangIt) {
   CoreGate gate(2, milliseconds(5));
   CoreGate::Grant mine;
   gate.claim(mine, 1, 0);
-  Queue queue(gate);
   std::vector<std::thread> others;
   for (int i = 0; i < 3; ++i) {
     others.emplace_back([&] {

@@ -95,9 +95,8 @@ TEST(Adversary, DelaysStayInTheirRangeAndAreSometimesNone) {
 TEST(Recorder, RecordsEachCommandOfItsStream) {
   Harness harness(std::make_shared<ThreadDevice>(1), kGraph,
                   "stream 0 \"\" { launch ^a; record e0 }\nstream 1 \"1\" { wait e0; launch ^b }");
-  Recorder recorder(harness.schedule());
+  Recorder recorder;
   for (int call = 0; call < 3; ++call) {
-    recorder.clear();
     harness.run({{"x", {1}}}, &recorder);
     const auto& streams = recorder.streams();
     ASSERT_EQ(streams.size(), 2u);
