@@ -18,6 +18,8 @@ namespace anabranch::testing {
 namespace {
 
 constexpr int kCallers = 8, kRounds = 5, kCallsPerCaller = 2500;
+// Programs of one family share their labels; several families leave some calls all their workers.
+constexpr size_t kFamilies = 3, kPerFamily = 6;
 
 constexpr const char* kForkAndJoin =
     "%x = input : i64[2] @b0\n"
@@ -70,6 +72,12 @@ class EightCallers : public ::testing::Test {
   /// Programs that nobody has called yet.
   void make_programs() {
     subjects_.clear();
+    for (size_t family = 0; family < kFamilies; ++family) make_family(std::to_string(family));
+  }
+
+  void make_family(const std::string& suffix) {
+    suffix_ = suffix;
+    inner_ = nullptr;
     add(kForkAndJoin, [](int64_t x) { return 2 * x - x * x; });
     add(kChain, [](int64_t x) { return 2 * x * x + x; });
     add(kInPlace, [](int64_t x) { return 6 * x * x; });
@@ -82,7 +90,8 @@ class EightCallers : public ::testing::Test {
   void call_all(int caller, int call) {
     // Starting threads is slow, so the last program has its turn less often.
     size_t which = call % 100 == caller ? 5 : static_cast<size_t>(call + caller) % 5;
-    const Subject& subject = subjects_[which];
+    size_t family = static_cast<size_t>(call / 5 + caller) % kFamilies;
+    const Subject& subject = subjects_[family * kPerFamily + which];
     bool fails = which == 4 && call % 7 == 0;
     int64_t x = fails ? -1 - call : call + caller;
     Adversary adversary(static_cast<uint64_t>(call), 30);
@@ -112,7 +121,7 @@ class EightCallers : public ::testing::Test {
 
   void add(const char* body, int64_t (*expected)(int64_t), int cores = 0) {
     ReferenceKernels kernels;
-    Program* inner = subjects_.empty() ? nullptr : subjects_[0].program.get();
+    Program* inner = inner_;
     auto copy = [](ReferenceCall& call, const Elements& elements) {
       ReferenceWindow out = call.result(0);
       for (size_t i = 0; i < elements.size(); ++i) out.at(i) = elements[i];
@@ -132,9 +141,17 @@ class EightCallers : public ::testing::Test {
       copy(call, y);
     });
     auto device = std::make_shared<CpuDevice>(CpuOptions{.cores = cores});
-    subjects_.push_back(
-        {std::make_unique<Program>(graph_of(body), passes::PipelineOptions{}, kernels, device),
-         expected});
+    subjects_.push_back({std::make_unique<Program>(graph_of(with_labels_of_family(body)),
+                                                   passes::PipelineOptions{}, kernels, device),
+                         expected});
+    if (!inner_) inner_ = subjects_.back().program.get();
+  }
+
+  std::string with_labels_of_family(std::string body) const {
+    const std::string key = "\"_user_stream_label\": \"";
+    for (size_t at = body.find(key); at != std::string::npos; at = body.find(key, at + 1))
+      body.insert(body.find('"', at + key.size()), suffix_);
+    return body;
   }
 
   static Elements run(Program& program, const Elements& x, Observer* observer = nullptr) {
@@ -145,6 +162,8 @@ class EightCallers : public ::testing::Test {
   }
 
   std::vector<Subject> subjects_;
+  std::string suffix_;
+  Program* inner_ = nullptr;  // the first of the family
 };
 
 TEST_F(EightCallers, HaveTheirOwnValuesAndErrors) {
