@@ -1,7 +1,7 @@
-"""What keeps scopes whole when Dynamo gives up a frame, and scope objects from outside usable.
+"""What keeps scopes whole when Dynamo gives up a frame.
 
 Everything here that touches Dynamo's internals is guarded: without it scopes still trace, and only
-the better message or the extra use is lost.
+the better message is lost.
 """
 
 import torch
@@ -21,25 +21,6 @@ def keep_out_of_own_graph(*functions):
         code = getattr(function, "__code__", None)
         if code is not None:
             torch._dynamo.eval_frame.skip_code(code)
-
-
-def allow_outside_objects(classes):
-    """Teaches Dynamo to enter scope objects that were made outside the compiled function."""
-    try:
-        from torch._dynamo.guards import GuardBuilder
-        from torch._dynamo.variables.builder import VariableBuilder
-        from torch._dynamo.variables.ctx_manager import GenericContextWrappingVariable
-
-        def wrap(self, value):
-            self.install_guards(GuardBuilder.ID_MATCH)
-            return GenericContextWrappingVariable(value, source=self.source)
-
-        for trace_numpy in (True, False):
-            table = VariableBuilder._type_dispatch_impl(trace_numpy)
-            for scope_class in classes:
-                table[scope_class] = wrap
-    except (ImportError, AttributeError, TypeError) as problem:
-        logger.warning("scope objects must be made inside the compiled function: %s", problem)
 
 
 def _in_compiled_call():

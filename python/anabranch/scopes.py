@@ -9,7 +9,7 @@ import functools
 
 import torch
 
-from anabranch import breaks, markers
+from anabranch import breaks, dynamo, markers
 from anabranch.errors import ARGUMENT_ERRORS
 
 
@@ -25,27 +25,27 @@ def refuse(kind, message):
 
 
 class Scope:
-    """Base of all scopes. `attributes` are `key`, `kind:value` pairs, flattened."""
+    """Base of all scopes. `attributes` are `key`, `kind:value` pairs, flattened; empty if refused."""
 
     def __init__(self, attributes, text):
-        self._attributes = attributes
-        self._text = text
+        self.attributes = attributes
+        self.text = text
 
     def __enter__(self):
         if torch.compiler.is_compiling():
-            markers.scope_enter(self._attributes)
+            markers.scope_enter(self.attributes)
         return self
 
     def __exit__(self, kind, value, trace):
         if torch.compiler.is_compiling():
             markers.scope_exit()
         elif kind is None:
-            breaks.check_scope(self._text)
+            breaks.check_scope(self.text)
         return False
 
     def __call__(self, function):
         """Use as a decorator: the whole function is in the scope."""
-        attributes, text = self._attributes, self._text
+        attributes, text = self.attributes, self.text
 
         @functools.wraps(function)
         def scoped(*args, **kwargs):
@@ -167,4 +167,4 @@ _CLASSES = (Scope, npu_stream_switch, super_kernel, limit_core_num, op_never_tim
 for _class in _CLASSES:
     breaks.keep_out_of_own_graph(*(f for f in vars(_class).values() if callable(f)))
 breaks.keep_out_of_own_graph(refuse, _is_core_count)
-breaks.allow_outside_objects(_CLASSES)
+dynamo.know_scopes(_CLASSES)

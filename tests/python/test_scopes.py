@@ -249,3 +249,45 @@ def test_data_dump_says_once_that_it_only_marks(programs, logged):
     assert [op for op in programs[0].captured() if "torchair_enable_data_dump" in op.line]
     (record,) = logged
     assert "data_dump() only marks operators" in record.getMessage()
+
+
+def test_a_scope_object_outlives_a_graph_break(programs):
+    def f(x):
+        scope = npu_stream_switch("kept")
+        with scope:
+            y = x + 1
+        torch._dynamo.graph_break()
+        with scope:
+            return y + 1
+
+    check_equal(f, X, fullgraph=False)
+    assert [p.labels() for p in programs] == [[("aten.add.Tensor", "kept")]] * 2
+
+
+def test_a_scope_class_of_the_users_own_is_traced_like_any_class(programs):
+    class Mine(npu_stream_switch):
+        def __init__(self, number):
+            super().__init__(f"mine{number}", number)
+
+    def f(x):
+        with Mine(3):
+            return x + 1
+
+    check_equal(f, X)
+    line, = attributes_of(programs)
+    assert '"_user_stream_label": "mine3"' in line and '"_user_stream_priority": "3"' in line
+
+
+def test_entering_a_scope_traces_none_of_its_methods(monkeypatch):
+    """What makes hundreds of scopes cheap: only the markers are left."""
+    def refuse(self, *arguments):
+        raise AssertionError("the method was traced")
+
+    monkeypatch.setattr(npu_stream_switch, "__enter__", refuse)
+    monkeypatch.setattr(npu_stream_switch, "__exit__", refuse)
+
+    def f(x):
+        with npu_stream_switch("a"):
+            return x + 1
+
+    assert torch.equal(compile_graph(f)(X), X + 1)
