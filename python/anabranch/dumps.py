@@ -5,6 +5,7 @@ import os
 
 import torch
 
+from anabranch.errors import compile_error
 from anabranch.log import logger
 
 
@@ -27,12 +28,21 @@ def write_dumps(texts, graph_id, config):
     kind, folder = config.debug.graph_dump.type, config.debug.graph_dump.path
     if kind is None:
         return []
-    os.makedirs(folder, exist_ok=True)
     paths = []
     for which in ("original", "optimized"):
         path = dump_path(which, graph_id, kind, folder)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(texts(which, kind))
+        _write(path, texts(which, kind))
         logger.info("wrote %s", path)
         paths.append(path)
     return paths
+
+
+def _write(path, text):
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as problem:
+        raise compile_error(
+            f"the dump {path} cannot be written: {problem.strerror}",
+            fix="set debug.graph_dump.path to a folder that exists or can be made") from None

@@ -24,8 +24,13 @@ def refuse(kind, message):
         raise ARGUMENT_ERRORS[kind](message)
 
 
+def _is_text(value):
+    """False for half a character (a lone surrogate), which no file can hold."""
+    return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
+
+
 class Scope:
-    """Base of all scopes. `attributes` are `key`, `kind:value` pairs, flattened; empty if refused."""
+    """Base of all scopes. `attributes` are flattened `key`, `kind:value` pairs; none if refused."""
 
     def __init__(self, attributes, text):
         self.attributes = attributes
@@ -68,6 +73,8 @@ class npu_stream_switch(Scope):
         attributes = []
         if not isinstance(stream_tag, str):
             refuse("TypeError", f"stream_tag must be a str, not {type(stream_tag).__name__}")
+        elif not _is_text(stream_tag):
+            refuse("ValueError", f"stream_tag must be text without lone surrogates: {stream_tag!a}")
         elif isinstance(stream_priority, bool) or not isinstance(stream_priority, int):
             found = type(stream_priority).__name__
             refuse("TypeError", f"stream_priority must be an int, not {found}")
@@ -96,6 +103,8 @@ class super_kernel(Scope):
         attributes = []
         if scope is not None and not isinstance(scope, str):
             refuse("TypeError", f"scope must be a str or None, not {type(scope).__name__}")
+        elif scope and not _is_text(scope):
+            refuse("ValueError", f"scope must be text without lone surrogates: {scope!a}")
         elif not isinstance(options, str):
             refuse("TypeError", f"options must be a str, not {type(options).__name__}")
         elif not scope:
@@ -166,5 +175,5 @@ _CLASSES = (Scope, npu_stream_switch, super_kernel, limit_core_num, op_never_tim
 
 for _class in _CLASSES:
     breaks.keep_out_of_own_graph(*(f for f in vars(_class).values() if callable(f)))
-breaks.keep_out_of_own_graph(refuse, _is_core_count)
+breaks.keep_out_of_own_graph(refuse, _is_core_count, _is_text)
 dynamo.know_scopes(_CLASSES)

@@ -50,18 +50,34 @@ def create_event(tag: str) -> str:
     return tag
 
 
+def _is_event(event):
+    if not isinstance(event, str):
+        refuse("TypeError", f"event must be a tagged event, not {type(event).__name__}")
+        return False
+    return True
+
+
+def check_tagged_stream(tensor, tag):
+    """Refuses what is no tensor and no tag."""
+    if not isinstance(tensor, torch.Tensor):
+        refuse("TypeError", f"input must be a Tensor, not {type(tensor).__name__}")
+    elif not isinstance(tag, str):
+        refuse("TypeError", f"tagged_stream must be a str, not {type(tag).__name__}")
+
+
 def record_event(event):
     """Records the event after the last operator so far on the current stream."""
-    if torch.compiler.is_compiling():
+    if _is_event(event) and torch.compiler.is_compiling():
         markers.event_record(event)
 
 
 def wait_event(event):
     """The next operator on the current stream waits for the event's last record in this graph."""
-    if torch.compiler.is_compiling():
+    if _is_event(event) and torch.compiler.is_compiling():
         markers.event_wait(event)
 
 
 breaks.keep_out_of_own_graph(
-    npu_wait_tensor, record, wait_marks, create_event, record_event, wait_event
+    npu_wait_tensor, record, wait_marks, create_event, record_event, wait_event, _is_event,
+    check_tagged_stream,
 )

@@ -81,3 +81,12 @@ def test_trace_of_a_block(tmp_path):
         compiled(X, X)
     assert json_path.read_text().count("aten.mm") >= 2 and "test_dumps.py" in json_path.read_text()
     assert "aten.mm" in html_path.read_text()
+
+
+def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    config = CompilerConfig()
+    config.debug.graph_dump.type = "txt"
+    config.debug.graph_dump.path = str(tmp_path / "file" / "below")
+    with pytest.raises(anabranch.CompileError, match=r"below.*\n  fix: set debug"):
+        compile_graph(lambda x: x + 1, config)(torch.ones(2))

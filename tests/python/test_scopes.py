@@ -291,3 +291,14 @@ def test_entering_a_scope_traces_none_of_its_methods(monkeypatch):
             return x + 1
 
     assert torch.equal(compile_graph(f)(X), X + 1)
+
+
+@pytest.mark.parametrize("make", [lambda t: npu_stream_switch(t), lambda t: super_kernel(t)])
+def test_half_a_character_is_no_label(make):
+    def f(x):
+        with make("a\ud800"):
+            return x + 1
+
+    for run in (f, compile_graph(f)):
+        with pytest.raises(ValueError, match="surrogate"):
+            run(X)

@@ -317,3 +317,19 @@ def test_waits_work_in_both_modes(programs, mode):
     check_equal(f, A, B, config=anabranch.CompilerConfig().copy_with({"mode": mode}))
     (wait,) = waits_of(programs)
     assert (wait.label, wait.after) == ("1", ["mul"])
+
+
+@pytest.mark.parametrize("call, match", [
+    (lambda x: torchair.ops.npu_tagged_event_record(3), "event"),
+    (lambda x: torchair.ops.npu_tagged_event_wait(None), "event"),
+    (lambda x: torchair.ops.npu_record_tagged_stream(x, 3), "tagged_stream"),
+    (lambda x: torchair.ops.npu_record_tagged_stream(3, "a"), "input"),
+])
+def test_wrong_arguments_of_tagged_events_are_type_errors(call, match):
+    def f(x):
+        call(x)
+        return x + 1
+
+    for run in (f, compile_graph(f)):
+        with pytest.raises(TypeError, match=match):
+            run(A)

@@ -44,6 +44,7 @@ def npu_tagged_event_wait(event):
 
 def npu_record_tagged_stream(input: torch.Tensor, tagged_stream: str):
     """Does nothing: the compiler itself keeps memory alive for every stream that uses it."""
+    waits.check_tagged_stream(input, tagged_stream)
 
 
 @not_built("torchair.ops.npu_fused_infer_attention_score", _ATTENTION)
