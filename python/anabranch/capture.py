@@ -9,6 +9,7 @@ import itertools
 import os
 
 import torch
+import torch._functorch.config
 import torch._inductor.config
 from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
 
@@ -86,8 +87,11 @@ def compile_graph(graph_module, example_inputs, config, decompositions=None):
     compiler = functools.partial(compile_aten, config=config)
     training = torch.is_grad_enabled() and any(
         isinstance(item, torch.Tensor) and item.requires_grad for item in example_inputs)
-    # Otherwise AOTAutograd takes random operators for pure and drops unused ones; eager draws them.
-    with torch._inductor.config.patch(fallback_random=True):
+    # Without the first AOTAutograd takes random operators for pure and drops unused ones; eager draws
+    # them. The second makes it take an output that shows an input as the graph returns it: replayed
+    # views are those of another tensor when inputs share memory and one of them is written.
+    with (torch._inductor.config.patch(fallback_random=True),
+          torch._functorch.config.patch(view_replay_for_aliased_outputs=False)):
         return aot_module_simplified(
             graph_module,
             example_inputs,

@@ -146,6 +146,22 @@ def test_outputs_that_alias_inputs_and_each_other(adversary):
     assert third.data_ptr() == fourth.data_ptr() and (third == 2).all()
 
 
+@pytest.mark.parametrize("grad", [False, True])
+def test_an_output_shows_the_written_one_of_two_inputs_on_one_memory(grad):
+    """y is x's transpose: a view of y that is returned is none of x."""
+    def f(x, y, w):
+        y[x > 3] = 0
+        return y.unfold(0, 2, 1), x, w * 2
+
+    def inputs():
+        x = torch.arange(16.0).view(4, 4)
+        return x, x.t(), torch.ones(2, requires_grad=grad)
+
+    mine, eager = compile_graph(f)(*inputs()), f(*inputs())
+    for got, want in zip(mine, eager, strict=True):
+        assert torch.equal(got, want) and got.stride() == want.stride()
+
+
 def test_results_stay_the_callers(adversary):
     def f(x):
         with S("a"):
