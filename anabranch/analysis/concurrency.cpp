@@ -104,6 +104,7 @@ std::vector<uint32_t> concurrent_streams(const Graph& graph, const Schedule& sch
   std::vector<uint32_t> width(graph.nodes.size(), 0);
   ConcurrentLaunches concurrent(graph, schedule, order);
   auto kernels = count_kernels(graph, schedule);
+  auto caller = [&](size_t stream) { return stream == 0 || schedule.streams[stream].folded; };
   for (size_t s = 0; s < schedule.streams.size(); ++s) {
     std::optional<ConcurrentLaunches::Group> known;
     uint32_t known_width = 0;
@@ -114,11 +115,14 @@ std::vector<uint32_t> concurrent_streams(const Graph& graph, const Schedule& sch
       if (concurrent.group(node) != known) {
         known = concurrent.group(node);
         known_width = 1;
+        bool caller_counts = false;
         for (size_t t = 0; t < schedule.streams.size(); ++t) {
-          if (t == s) continue;
+          if (t == s || (caller(t) && (caller(s) || caller_counts))) continue;
           ConcurrentLaunches::Range range = concurrent.beside(node, StreamId(t));
           bool beside = !range.empty() && kernels[t][range.last] > kernels[t][range.first - 1];
-          if (beside) ++known_width;
+          if (!beside) continue;
+          ++known_width;
+          caller_counts = caller_counts || caller(t);
         }
       }
       width[node.index()] = known_width;

@@ -43,8 +43,9 @@ class ConcurrentLaunches {
   std::vector<std::vector<uint32_t>> clocks_;  // by clock, by stream: the first launch after it
 };
 
-/// By NodeId: the number of streams, its own included, that have an operator that
-/// computes and may run at the same moment; 0 for what does not compute. Time is streams × waits.
+/// By NodeId: the number of streams, its own included, that have an operator that computes and may
+/// run at the same moment; 0 for what does not compute. Folded streams count as the default stream,
+/// which one thread walks with them. Time is streams × waits.
 std::vector<uint32_t> concurrent_streams(const Graph& graph, const Schedule& schedule,
                                          const HappensBefore& order);
 

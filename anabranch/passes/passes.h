@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "anabranch/analysis/cost.h"
 #include "anabranch/base/diagnostic.h"
 #include "anabranch/ir/graph.h"
 #include "anabranch/schedule/schedule.h"
@@ -51,6 +53,10 @@ void order_effects(Graph& graph);
 /// several priorities, of which the smallest wins.
 std::vector<Diagnostic> assign_streams(Graph& graph, bool single_stream);
 
+/// inner_streams.cpp: moves communication and asynchronous copies of a label that allows inner
+/// parallelism to streams "<tag>_comm" and "<tag>_copy". After assign_streams.
+void place_inner_streams(Graph& graph);
+
 /// streams.cpp: puts everything on the default stream; labels stay as captured, without effect.
 void idle_streams(Graph& graph);
 
@@ -72,9 +78,16 @@ Schedule serial_schedule(const Graph& graph);
 /// uses.
 void plan_buffers(const Graph& graph, Schedule& schedule);
 
+/// fold.cpp: marks the streams whose own worker cannot pay by the costs (StreamProgram::folded).
+/// After share_cores with the same caps, which must run again if anything was folded. Returns one
+/// note with the reason if so.
+std::optional<Diagnostic> fold_streams(const Graph& graph, Schedule& schedule,
+                                       const CostModel& costs, const std::vector<int>& caps);
+
 /// cores.cpp: sets Launch::threads so that operators that can run at the same moment share `cores`,
 /// and Launch::exclusive for operators whose bits depend on the thread count. `caps`, empty or by
-/// NodeId (core_limits.h), bounds the threads of an operator, also when it runs alone.
+/// NodeId (core_limits.h), bounds the threads of an operator, also when it runs alone. Folded streams
+/// count as the default stream.
 void share_cores(const Graph& graph, Schedule& schedule, int cores, const std::vector<int>& caps);
 
 }  // namespace anabranch::passes

@@ -2,6 +2,8 @@
 // found by the stage that made it.
 #include "anabranch/passes/pipeline.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "anabranch/verify/verify.h"
@@ -19,6 +21,10 @@ Compiled compile(Graph captured, const PipelineOptions& options) {
   Compiled compiled;
   Graph& graph = compiled.graph;
   graph = std::move(captured);
+  auto note = [&](std::optional<Diagnostic> said) {
+    if (said) compiled.diagnostics.push_back(std::move(*said));
+    return said.has_value();
+  };
   if (options.verify) require_legal(verify::check_graph(graph));
 
   // Waits first: later passes should see them as edges, and a wait's meaning ("what wrote the
@@ -41,8 +47,18 @@ Compiled compile(Graph captured, const PipelineOptions& options) {
   }
 
   // From here on the graph is complete; streams only say where each operator runs.
+  DeviceProfile profile;
+  profile.cores = std::max(options.cores, options.machine_cores);
+  profile.threads = options.cores;
+  CostModel costs(graph, profile, options.durations);
+  std::vector<int> caps = thread_caps(graph, options.limits, options.cores);
   if (options.multi_stream || options.single_stream) {
     compiled.diagnostics = assign_streams(graph, options.single_stream);
+    if (!options.single_stream) {
+      // The user's labels first: what the compiler adds keeps to them.
+      place_inner_streams(graph);
+      note(place_automatic_streams(graph, options.auto_streams, costs, caps));
+    }
   } else {
     idle_streams(graph);
   }
@@ -50,8 +66,9 @@ Compiled compile(Graph captured, const PipelineOptions& options) {
   // Events before buffers and cores: both depend on what can run at the same moment.
   compiled.schedule = place_events(graph, &compiled.events);
   plan_buffers(graph, compiled.schedule);
-  std::vector<int> caps = thread_caps(graph, options.limits, options.cores);
   share_cores(graph, compiled.schedule, options.cores, caps);
+  if (options.fold && note(fold_streams(graph, compiled.schedule, costs, caps)))
+    share_cores(graph, compiled.schedule, options.cores, caps);  // fewer threads share them now
   for (Diagnostic& found : check_core_limits(graph, compiled.schedule, options.limits)) {
     compiled.diagnostics.push_back(std::move(found));
   }

@@ -63,7 +63,7 @@ OperatorError::OperatorError(LaunchFailure failure, std::string context)
 
 struct Program::Context {
   std::unique_ptr<CallValues> values;
-  std::unique_ptr<CallState> parallel, serial;  // made when they are first needed
+  std::unique_ptr<CallState> parallel, serial, unfolded;  // made when they are first needed
 };
 
 /// Cleared and kept on every way out, also when bind or collect throws.
@@ -100,11 +100,19 @@ Program::~Program() {
 }
 
 void Program::run(const Exchange& bind, const Exchange& collect, Observer* observer) {
-  call(false, bind, collect, observer);
+  call(Streams::Folded, bind, collect, observer);
 }
 
 void Program::run_serial(const Exchange& bind, const Exchange& collect, Observer* observer) {
-  call(true, bind, collect, observer);
+  call(Streams::One, bind, collect, observer);
+}
+
+void Program::run_unfolded(const Exchange& bind, const Exchange& collect, Observer* observer) {
+  std::call_once(unfolded_made_, [&] {
+    unfolded_ = std::make_unique<Executor>(compiled_.graph, compiled_.schedule, *device_, *kernels_,
+                                           /*honour_folds=*/false);
+  });
+  call(Streams::Unfolded, bind, collect, observer);
 }
 
 std::unique_ptr<Program::Context> Program::take_context() {
@@ -127,12 +135,16 @@ void Program::keep_context(std::unique_ptr<Context> context) noexcept {
   }
 }
 
-void Program::call(bool serial, const Exchange& bind, const Exchange& collect, Observer* observer) {
+void Program::call(Streams streams, const Exchange& bind, const Exchange& collect,
+                   Observer* observer) {
   Lease lease(*this);
   Context& context = *lease.context;
   if (bind) bind(*context.values);
   CallResult result{.ran = false};
-  if (!serial) result = lease.try_run(*parallel_, context.parallel, observer);
+  if (streams == Streams::Folded)
+    result = lease.try_run(*parallel_, context.parallel, observer);
+  if (streams == Streams::Unfolded)
+    result = lease.try_run(*unfolded_, context.unfolded, observer);
   if (!result.ran) result = lease.try_run(*serial_, context.serial, observer);
   if (result.failure) {
     std::string where = describe_failure(*result.failure);
@@ -144,9 +156,14 @@ void Program::call(bool serial, const Exchange& bind, const Exchange& collect, O
 
 std::string Program::describe_failure(const LaunchFailure& failure) const {
   const Node& node = compiled_.graph.node(failure.node);
-  // The stream that the user gave it, also when the call ran on one stream.
-  std::string context = fmt::format("in operator {}, {}", describe(node),
-                                    describe(compiled_.graph.streams[node.stream.index()]));
+  // The stream that the user gave it, also when the call ran on one stream or on an inner one.
+  const Stream& stream = compiled_.graph.streams[node.stream.index()];
+  const std::string* label = find_string(node.attributes, keys::kStreamLabel);
+  std::string context = fmt::format("in operator {}, {}", describe(node), describe(stream));
+  if (label && !label->empty() && node.stream != kDefaultStream && *label != stream.label) {
+    context = fmt::format("in operator {}, stream \"{}\" (inner {})", describe(node), *label,
+                          describe(stream));
+  }
   if (node.source.known()) context += fmt::format(", at {}", to_string(node.source));
   return context;
 }
@@ -222,7 +239,8 @@ std::string Program::report() const {
     const StreamProgram& program = compiled_.schedule.streams[s];
     text += fmt::format("  {}: {} operators, priority {}, ", describe(program.stream),
                         count_launches(program), program.stream.priority);
-    text += lanes[s] == 0 ? "the calling thread\n" : fmt::format("worker {}\n", lanes[s]);
+    text += lanes[s] == 0 ? "the calling thread" : fmt::format("worker {}", lanes[s]);
+    text += program.folded ? " (folded)\n" : "\n";
   }
   text += bodies_text(graph);
   text += units_text(graph, compiled_.events.units);

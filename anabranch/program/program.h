@@ -54,6 +54,10 @@ class Program {
   /// dispatch modes).
   void run_serial(const Exchange& bind, const Exchange& collect, Observer* observer = nullptr);
 
+  /// The same with every stream on the lane that it would have without folding, so that what the
+  /// events do not order can really run in any order (adversarial runs). Made at the first use.
+  void run_unfolded(const Exchange& bind, const Exchange& collect, Observer* observer = nullptr);
+
   const passes::Compiled& compiled() const { return compiled_; }
   /// Streams, events placed and found redundant, lanes: what the DEBUG log shows.
   std::string report() const;
@@ -61,7 +65,8 @@ class Program {
  private:
   struct Context;  // what one running call owns
   struct Lease;    // a context for as long as the call runs
-  void call(bool serial, const Exchange& bind, const Exchange& collect, Observer* observer);
+  enum class Streams { Folded, Unfolded, One };
+  void call(Streams streams, const Exchange& bind, const Exchange& collect, Observer* observer);
   std::unique_ptr<Context> take_context();
   void keep_context(std::unique_ptr<Context> context) noexcept;
   std::string describe_failure(const LaunchFailure& failure) const;
@@ -73,6 +78,8 @@ class Program {
   // Contexts that wait for a call. No lock: one that another thread held during a fork would stay
   // locked in the child.
   std::array<std::atomic<Context*>, 32> idle_{};
+  std::once_flag unfolded_made_;
+  std::unique_ptr<Executor> unfolded_;
 };
 
 }  // namespace anabranch

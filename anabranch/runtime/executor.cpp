@@ -33,13 +33,30 @@ struct Executor::Call {
   Observer* observer;
 };
 
+namespace {
+
+/// Asks the device about the streams that are not folded; the folded ones take no worker.
+std::vector<size_t> lanes_of(const Schedule& schedule, Device& device, bool honour_folds) {
+  std::vector<StreamProgram> apart;
+  for (const StreamProgram& program : schedule.streams) {
+    if (!honour_folds || !program.folded) apart.push_back(program);
+  }
+  std::vector<size_t> given = device.assign_lanes(apart), lanes;
+  size_t next = 0;
+  for (const StreamProgram& program : schedule.streams)
+    lanes.push_back(honour_folds && program.folded ? 0 : given[next++]);
+  return lanes;
+}
+
+}  // namespace
+
 Executor::Executor(const Graph& graph, const Schedule& schedule, Device& device,
-                   const LoadedKernels& kernels)
+                   const LoadedKernels& kernels, bool honour_folds)
     : graph_(graph),
       schedule_(schedule),
       device_(device),
       kernels_(kernels),
-      lane_of_stream_(device.assign_lanes(schedule.streams)) {
+      lane_of_stream_(lanes_of(schedule, device, honour_folds)) {
   plan_releases();
   plan_steps();
   plan_cores();

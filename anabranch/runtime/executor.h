@@ -51,9 +51,10 @@ class CallState {
 /// called by many threads at once, each with its own CallState and CallValues.
 class Executor {
  public:
-  /// All arguments must outlive the executor. Assigns lanes. Throws Error ("deadlock").
+  /// All references must outlive the executor. Assigns lanes: lane 0 to folded streams, unless
+  /// `honour_folds` is false. Throws Error ("deadlock").
   Executor(const Graph& graph, const Schedule& schedule, Device& device,
-           const LoadedKernels& kernels);
+           const LoadedKernels& kernels, bool honour_folds = true);
   ~Executor();
 
   std::unique_ptr<CallState> make_state() const;

@@ -39,6 +39,9 @@ using Command = std::variant<Launch, Record, Wait>;
 struct StreamProgram {
   Stream stream;  // label, priority
   std::vector<Command> commands;
+  // A hint for devices with lanes: walk it on lane 0, since a lane of its own would not pay. Order
+  // never relies on it.
+  bool folded = false;
   bool operator==(const StreamProgram&) const = default;
 };
 

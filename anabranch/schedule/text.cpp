@@ -52,6 +52,7 @@ class ScheduleParser {
         lexer_.fail("inner_parallel is true or false");
       }
     }
+    program.folded = lexer_.accept_word("folded");
     lexer_.expect("{");
     while (!lexer_.at("}")) {
       program.commands.push_back(parse_command());
@@ -159,9 +160,10 @@ std::string print_schedule(const Graph& graph, const Schedule& schedule) {
   CommandPrinter printer(graph);
   std::string text = "schedule {\n";
   for (size_t i = 0; i < schedule.streams.size(); ++i) {
-    const auto& [stream, commands] = schedule.streams[i];
-    text += fmt::format("  stream {} {} priority {} inner_parallel {} {{\n", i, quote(stream.label),
-                        stream.priority, stream.inner_parallel);
+    const auto& [stream, commands, folded] = schedule.streams[i];
+    text +=
+        fmt::format("  stream {} {} priority {} inner_parallel {}{} {{\n", i, quote(stream.label),
+                    stream.priority, stream.inner_parallel, folded ? " folded" : "");
     for (size_t k = 0; k < commands.size(); ++k) {
       text += fmt::format("    {}{}\n", std::visit(printer, commands[k]),
                           k + 1 < commands.size() ? ";" : "");

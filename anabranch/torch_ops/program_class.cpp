@@ -4,7 +4,9 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "anabranch/formats/formats.h"
 #include "anabranch/ir/text.h"
@@ -14,6 +16,7 @@
 #include "anabranch/torch_ops/door.h"
 #include "anabranch/torch_ops/errors.h"
 #include "anabranch/torch_ops/session.h"
+#include "anabranch/trace/trace.h"
 
 namespace anabranch::torch_ops {
 namespace {
@@ -24,6 +27,7 @@ struct Options {
   int threads = 0;
   size_t max_workers = 0;
   bool pin = false;
+  std::string costs;  // path of a trace, or empty
 };
 
 /// Moves an option, if it is given, from the object to where it is kept.
@@ -37,7 +41,7 @@ void take(nlohmann::json& object, const char* key, T& target) {
 
 Options parse_options(const std::string& text) {
   Options options;
-  std::string launch_order, core_limit;
+  std::string launch_order, core_limit, auto_streams = "off";
   try {
     nlohmann::json object = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text);
     take(object, "name", options.name);
@@ -47,13 +51,16 @@ Options parse_options(const std::string& text) {
     take(object, "verify", options.pipeline.verify);
     take(object, "launch_order", launch_order);
     take(object, "aicore_num", core_limit);
+    take(object, "auto_streams", auto_streams);
+    take(object, "fold", options.pipeline.fold);
+    take(object, "costs", options.costs);
     take(object, "max_workers", options.max_workers);
     take(object, "pin", options.pin);
     if (!object.empty()) {
       throw Error("unknown-option",
                   fmt::format("unknown option \"{}\"", object.items().begin().key()),
                   "one of name, single_stream, multi_stream, threads, verify, launch_order, "
-                  "aicore_num, max_workers, pin");
+                  "aicore_num, auto_streams, fold, costs, max_workers, pin");
     }
   } catch (const nlohmann::json::exception& error) {
     throw Error("bad-options",
@@ -62,8 +69,21 @@ Options parse_options(const std::string& text) {
   }
   options.pipeline.launch_order = passes::parse_launch_order(launch_order);
   if (!core_limit.empty()) options.pipeline.limits.graph = passes::parse_core_count(core_limit);
+  options.pipeline.auto_streams = passes::parse_auto_streams(auto_streams);
   options.pipeline.cores = options.threads > 0 ? options.threads : at::get_num_threads();
   return options;
+}
+
+/// What the operators of the graph took in the recorded run.
+MeasuredDurations read_costs(const std::string& path, const std::string& graph_name) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) {
+    throw Error("bad-option", fmt::format("the trace \"{}\" of option costs cannot be read", path),
+                "a file that anabranch.trace(path) wrote");
+  }
+  return measured_durations(trace::read_chrome_json(text.str()), graph_name);
 }
 
 }  // namespace
@@ -73,8 +93,10 @@ ProgramClass::ProgramClass(const std::string& graph_text, const std::string& opt
   Options options = parse_options(options_json);
   Graph captured = parse_graph(graph_text);
   if (!options.name.empty()) captured.name = options.name;
+  if (!options.costs.empty()) options.pipeline.durations = read_costs(options.costs, captured.name);
   torch_backend::AtenKernels kernels(std::move(constants));
   auto device = make_device(options.threads, options.max_workers, options.pin);
+  options.pipeline.machine_cores = device->cores();
   program_ = std::make_unique<Program>(std::move(captured), options.pipeline, kernels, device);
   plan_ = kernels.plan();
 }
@@ -109,7 +131,7 @@ torch_backend::CallOutputs ProgramClass::run(std::vector<at::Tensor> tensors,
   auto seed = adversary_seed();
   bool traced = TraceSession::instance().active();
   if (!seed && !traced) {
-    call(inputs, outputs, serial, nullptr);
+    call(inputs, outputs, serial ? Streams::One : Streams::Folded, nullptr);
     return outputs;
   }
   // Each call of a seed has other delays; the recorder is closest to the kernels.
@@ -128,12 +150,14 @@ torch_backend::CallOutputs ProgramClass::run(std::vector<at::Tensor> tensors,
       if (schedule) TraceSession::instance().append(graph, *schedule, recorder, number);
     }
   } append{program_->compiled().graph, recorder, number};
-  call(inputs, outputs, serial, &list);
+  // Folding would hide from the adversary what the events do not order.
+  Streams streams = serial ? Streams::One : seed ? Streams::All : Streams::Folded;
+  call(inputs, outputs, streams, &list);
   return outputs;
 }
 
 void ProgramClass::call(torch_backend::CallInputs& inputs, torch_backend::CallOutputs& outputs,
-                        bool serial, Observer* observer) {
+                        Streams streams, Observer* observer) {
   auto bind = [&](CallValues& values) {
     torch_backend::bind_inputs(inputs, static_cast<torch_backend::TorchValues&>(values));
   };
@@ -141,7 +165,11 @@ void ProgramClass::call(torch_backend::CallInputs& inputs, torch_backend::CallOu
     outputs = torch_backend::collect_outputs(static_cast<torch_backend::TorchValues&>(values));
   };
   try {
-    serial ? program_->run_serial(bind, collect, observer) : program_->run(bind, collect, observer);
+    switch (streams) {
+      case Streams::One: program_->run_serial(bind, collect, observer); break;
+      case Streams::Folded: program_->run(bind, collect, observer); break;
+      case Streams::All: program_->run_unfolded(bind, collect, observer); break;
+    }
   } catch (const OperatorError& error) {
     last_error_context() = " (" + error.context() + ")";
     rethrow(error);

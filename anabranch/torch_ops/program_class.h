@@ -20,7 +20,7 @@ namespace anabranch::torch_ops {
 class ProgramClass : public torch::CustomClassHolder {
  public:
   /// Options (a JSON object): name, single_stream, multi_stream, threads, verify, launch_order,
-  /// aicore_num, max_workers, pin.
+  /// aicore_num, auto_streams, fold, costs (path of a trace), max_workers, pin.
   /// Throws Error with all findings.
   ProgramClass(const std::string& graph_text, const std::string& options,
                std::vector<at::Tensor> constants);
@@ -33,12 +33,13 @@ class ProgramClass : public torch::CustomClassHolder {
   /// "original", "optimized": the graph; "schedule", "serial": the command lists.
   std::string text(const std::string& which) const;
   std::string report() const { return program_->report(); }
-  /// Warnings of compilation, then what calls so far had to say, each once.
+  /// Warnings and notes of compilation, then what calls so far had to say, each once.
   std::vector<std::string> diagnostics() const;
 
  private:
   const Graph& graph(const std::string& which) const;
-  void call(torch_backend::CallInputs& inputs, torch_backend::CallOutputs& outputs, bool serial,
+  enum class Streams { One, Folded, All };
+  void call(torch_backend::CallInputs& inputs, torch_backend::CallOutputs& outputs, Streams streams,
             Observer* observer);
   void note(std::once_flag& once, Diagnostic diagnostic);
 

@@ -113,7 +113,8 @@ def compile_aten(graph_module, example_inputs, config):
     graph_text = write_graph(graph_module, name)
     if config.debug.run_eagerly:
         return make_boxed_func(graph_module.forward)
-    program = Program(graph_text, make_options(config, name, _use_streams(graph_text, name)))
+    multi_stream = _use_streams(graph_text, name, config)
+    program = Program(graph_text, make_options(config, name, multi_stream))
     program.log(name)
     dumps.write_dumps(functools.partial(_dump, graph_module, program), graph_id, config)
     return make_boxed_func(program)
@@ -129,13 +130,16 @@ def _dump(graph_module, program, which, kind):
     return program.compiled.dump(which, kind)
 
 
-def _use_streams(graph_text, name):
+def _use_streams(graph_text, name, config):
     """A graph with symbolic sizes uses streams only when the environment says so."""
     if not graph_text.dynamic or os.environ.get("ENABLE_DYNAMIC_SHAPE_MULTI_STREAM") == "1":
         return True
-    if graph_text.labels:
+    automatic = config.anabranch.auto_streams != "off"
+    if graph_text.labels or automatic:
+        idle = " and ".join(["its stream labels"] * bool(graph_text.labels)
+                            + ["automatic streams"] * automatic)
         log.warn_once(
             "dynamic",
-            f"{name} has symbolic sizes, so it runs on one stream and its stream labels are idle; "
+            f"{name} has symbolic sizes, so it runs on one stream and {idle} are idle; "
             "set ENABLE_DYNAMIC_SHAPE_MULTI_STREAM=1, or compile with dynamic=False, to use them")
     return False

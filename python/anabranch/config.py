@@ -26,7 +26,7 @@ def _is_streams(value):
     if value in ("off", "cv", "auto"):
         return True
     policy, _, count = str(value).partition(":")
-    return policy in ("LoadBalance", "MainStream") and count.isdecimal() and 1 <= int(count) <= 64
+    return policy in ("LoadBalance", "MainStream") and count.isascii() and count.isdecimal() and 1 <= int(count) <= 64
 
 
 def _is_core_limit(value):
@@ -59,6 +59,7 @@ OPTIONS = {
     "debug.run_eagerly": (False, _FLAG),
     "anabranch.auto_streams": (
         "off", _Kind("off, cv, LoadBalance:N, MainStream:N (N from 1 to 64), auto", _is_streams)),
+    "anabranch.costs": (None, _PATH_OR_NONE),
     "anabranch.fold": (True, _FLAG),
     "anabranch.fuse": (True, _FLAG),
     "anabranch.tune": ("quick", _Choice("off", "quick", "full")),

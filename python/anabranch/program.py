@@ -1,6 +1,7 @@
 """A compiled graph as a Python callable: arguments in, outputs out, errors with their place."""
 
 import json
+import logging
 import struct
 
 import torch
@@ -23,6 +24,9 @@ def make_options(config, name, multi_stream):
         "threads": config.anabranch.threads,
         "max_workers": config.anabranch.max_workers,
         "verify": config.anabranch.verify,
+        "auto_streams": config.anabranch.auto_streams,
+        "fold": config.anabranch.fold,
+        "costs": config.anabranch.costs,
         "pin": config.anabranch.pin,
     })
 
@@ -80,11 +84,12 @@ class Program:
             problem.add_note(place)
 
     def log(self, name):
-        """Shows the graph and what was made of it at DEBUG; warnings of compilation always."""
+        """Shows the graph and what was made of it at DEBUG, decisions at INFO, warnings always."""
         logger.debug("captured graph %s:\n%s", name, self.graph_text.text)
         logger.debug("streams and events of %s:\n%s", name, self.compiled.report())
-        for warning in self.compiled.diagnostics():
-            logger.warning("%s: %s", name, warning)
+        for finding in self.compiled.diagnostics():
+            level = logging.INFO if finding.startswith("note[") else logging.WARNING
+            logger.log(level, "%s: %s", name, finding)
 
 
 def _without_frames(message):

@@ -39,6 +39,10 @@ struct Golden {
     auto found = sections.find("options");
     return found != sections.end() && found->second.find(word) != std::string::npos;
   }
+  std::string auto_streams() const {
+    std::string mode = option("auto_streams");
+    return mode.empty() ? "off" : mode;
+  }
   /// The word after `word`, or "".
   std::string option(const std::string& word) const {
     auto found = sections.find("options");
@@ -124,6 +128,8 @@ std::string run_pipeline(const Golden& golden, Graph graph) {
   options.multi_stream = !golden.has_option("idle_streams");
   options.launch_order = golden.launch_order();
   options.limits = golden.limits();
+  options.fold = golden.has_option("fold");
+  options.auto_streams = passes::parse_auto_streams(golden.auto_streams());
   passes::Compiled compiled = passes::compile(std::move(graph), options);
   return "--- original\n" + print_graph(compiled.original) + "--- optimized\n" +
          print_graph(compiled.graph) + "--- schedule\n" +
@@ -154,6 +160,33 @@ const std::map<std::string, Pass>& all_passes() {
        [](const Golden& golden, Graph graph) {
          auto warnings = passes::assign_streams(graph, golden.has_option("single_stream"));
          return print_graph(graph) + print(warnings);
+       }},
+      {"inner_streams",
+       [](const Golden&, Graph graph) {
+         passes::assign_streams(graph, false);
+         passes::place_inner_streams(graph);
+         return print_graph(graph);
+       }},
+      {"auto_streams",
+       [](const Golden& golden, Graph graph) {
+         auto mode = passes::parse_auto_streams(golden.auto_streams());
+         DeviceProfile profile;
+         profile.cores = golden.cores();
+         passes::assign_streams(graph, false);
+         passes::place_inner_streams(graph);
+         auto note = passes::place_automatic_streams(graph, mode, CostModel(graph, profile), {});
+         return print_graph(graph) + (note ? to_string(*note) + "\n" : "");
+       }},
+      {"fold",
+       [](const Golden& golden, Graph graph) {
+         DeviceProfile profile;
+         profile.cores = golden.cores();
+         passes::assign_streams(graph, false);
+         Schedule schedule = passes::place_events(graph, nullptr);
+         passes::share_cores(graph, schedule, golden.cores(), {});
+         auto note = passes::fold_streams(graph, schedule, CostModel(graph, profile), {});
+         passes::share_cores(graph, schedule, golden.cores(), {});
+         return print_schedule(graph, schedule) + (note ? to_string(*note) + "\n" : "");
        }},
       {"events",
        [](const Golden&, Graph graph) {

@@ -66,8 +66,11 @@ class Compiled:
 
 
 def compile_graph(function, config=None, **keywords):
-    """torch.compile with our backend, whole graphs and static sizes unless told otherwise."""
+    """torch.compile with our backend: whole graphs and static sizes unless told otherwise, and,
+    without a configuration, every stream on its own worker however small the test is."""
     keywords = {"fullgraph": True, "dynamic": False} | keywords
+    if config is None:
+        config = anabranch.CompilerConfig().copy_with({"anabranch.fold": False})
     return torch.compile(function, backend=anabranch.backend(config), **keywords)
 
 

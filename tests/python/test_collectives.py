@@ -14,13 +14,6 @@ from support import compile_graph
 from anabranch import stream as S
 
 
-@pytest.fixture
-def group(tmp_path):
-    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
-    yield dist.group.WORLD
-    dist.destroy_process_group()
-
-
 def test_all_reduce_on_a_stream(group, programs, adversary):
     def f(x, y):
         with S("comm"):

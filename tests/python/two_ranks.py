@@ -89,6 +89,22 @@ def functional_and_coalesced_forms():
     check(f, mine(4, 3), mine(2, 5))
 
 
+def an_inner_stream_for_the_collectives_of_a_label():
+    # the product of the same label may run beside them; they keep their order with "other"
+    def f(x, w):
+        with S("1"):
+            total = fc.all_reduce(x * 2, "sum", world())
+            side = torch.relu(w @ w)
+            last = fc.all_reduce(side, "max", world())
+        with S("1_comm"):
+            other = fc.all_gather_tensor(w, 0, world())
+        with S("2", enable_inner_parallel=False):
+            strict = fc.all_reduce(w, "sum", world()) + w @ w
+        return total + side, last, other * 2, strict
+
+    check(f, mine(4, 4), mine(4, 4) / 8)
+
+
 def one_order_whatever_the_labels():
     # the first collective is held up on one rank only, and the second is ready at once
     def f(x, y):
@@ -372,6 +388,7 @@ CASES = [
     every_form_that_dynamo_rewrites,
     sizes_that_change,
     gradients,
+    an_inner_stream_for_the_collectives_of_a_label,
     one_order_whatever_the_labels,
     the_operand_may_change_after_the_wait,
     a_group_of_its_own,

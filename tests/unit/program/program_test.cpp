@@ -56,6 +56,41 @@ TEST(Program, SerialRunGivesTheSame) {
   EXPECT_EQ(d, (Elements{12, 24}));
 }
 
+TEST(Program, FoldedStreamsRunOnTheCallerUnlessAllAreAskedFor) {
+  std::thread::id ran_on;
+  ReferenceKernels kernels;
+  kernels.define("test.where", [&](ReferenceCall&) { ran_on = std::this_thread::get_id(); });
+  passes::PipelineOptions options;
+  options.fold = true;
+  // "1" runs beside nothing, so it is folded whatever its operator costs
+  auto program = make_program(
+      "^a ref.sleep(1)\n^b test.where() after(^a) {\"_user_stream_label\": \"1\"}\n"
+      "^c ref.sleep(1) after(^b)\nreturn",
+      std::move(kernels), options);
+  ASSERT_TRUE(program->compiled().schedule.streams[1].folded);
+  EXPECT_THAT(program->report(), HasSubstr("the calling thread (folded)"));
+  program->run({}, {});
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  program->run_unfolded({}, {});
+  EXPECT_NE(ran_on, std::this_thread::get_id());
+  program->run({}, {});
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+}
+
+TEST(Program, AFailureOnAnInnerStreamNamesTheUsersLabel) {
+  auto program = make_program(
+      "%x = input : i64[2] @b0\n"
+      "%a = ref.add(%x, %x) {\"_user_stream_label\": \"1\"} : i64[2] @b1\n"
+      "^f ref.throw(\"lost\") effects(collective \"0\") {\"_user_stream_label\": \"1\"}\n"
+      "return %a");
+  try {
+    call(*program, {1, 2}, "a");
+    FAIL() << "no error";
+  } catch (const OperatorError& error) {
+    EXPECT_THAT(error.context(), HasSubstr("stream \"1\" (inner stream \"1_comm\")"));
+  }
+}
+
 TEST(Program, CanBeCalledFromManyThreads) {
   auto program = make_program(kExample);
   std::atomic<int> wrong{0};

@@ -36,6 +36,20 @@ TEST(Executor, UsesOnlyLanesThatHaveCommands) {
   EXPECT_THAT(harness.executor().lanes(), ::testing::ElementsAre(0u, 1u, 2u));
 }
 
+TEST(Executor, FoldedStreamsRunOnLaneZeroAndTakeNoOther) {
+  auto device = std::make_shared<CountingDevice>(4);
+  Harness harness(device, kGraph,
+                  "stream 0 \"\" { }\nstream 1 \"1\" folded { launch ^b }\nstream 2 \"2\" { "
+                  "launch ^a }");
+  EXPECT_EQ(harness.run({{"x", {1}}}).values["b"], Elements{2});
+  EXPECT_THAT(device->lanes_used, ::testing::ElementsAre(0u, 1u));
+  EXPECT_THAT(harness.executor().lanes(), ::testing::ElementsAre(0u, 0u, 1u));
+  ReferenceKernels kernels;
+  auto loaded = kernels.load(harness.graph());
+  Executor apart(harness.graph(), harness.schedule(), *device, *loaded, false);
+  EXPECT_THAT(apart.lanes(), ::testing::ElementsAre(0u, 1u, 2u));
+}
+
 TEST(Executor, LaneZeroAlwaysComesFirst) {
   auto device = std::make_shared<CountingDevice>(4);
   Harness harness(device, kGraph, "stream 0 \"\" { }\nstream 1 \"1\" { launch ^a; launch ^b }");

@@ -21,7 +21,7 @@ constexpr const char* kText = R"(schedule {
     wait e0;
     launch ^"b c" exclusive
   }
-  stream 2 "idle" priority 0 inner_parallel true {
+  stream 2 "idle" priority 0 inner_parallel true folded {
   }
   buffer b4 acquire ^a release ^a ^"b c" at 64 size 4096
   buffer b5 acquire ^a release
@@ -40,6 +40,8 @@ TEST(ScheduleText, ReadsWhatItSays) {
   EXPECT_EQ(schedule.streams[0].commands[0], Command(Launch{NodeId(0), 3, false}));
   EXPECT_EQ(schedule.streams[1].commands[1], Command(Launch{NodeId(1), 0, true}));
   EXPECT_EQ(schedule.streams[1].stream, (Stream{"x y", -1, false}));
+  EXPECT_FALSE(schedule.streams[1].folded);
+  EXPECT_TRUE(schedule.streams[2].folded);
   EXPECT_EQ(schedule.buffers[0].placement, (Placement{64, 4096}));
   EXPECT_FALSE(schedule.buffers[1].placement);
 }
