@@ -61,6 +61,10 @@ bool has_company(const Graph& graph, const Dependencies& dependencies, NodeId no
 
 void place_inner_streams(Graph& graph) {
   std::vector<Members> members = members_of_streams(graph);
+  bool any = std::any_of(members.begin() + 1, members.end(), [](const Members& stream) {
+    return !stream.own[0].empty() || !stream.own[1].empty();
+  });
+  if (!any) return;
   Dependencies dependencies(graph);
   StreamNames names(graph);
   constexpr std::array kSuffix{"_comm", "_copy"};
