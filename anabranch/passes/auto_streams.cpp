@@ -190,7 +190,8 @@ std::optional<Diagnostic> place_automatic_streams(Graph& graph, const AutoStream
   Partition partition;
   switch (mode.mode) {
     case AutoStreams::Mode::Off: break;
-    case AutoStreams::Mode::Auto: return choose(graph, Predictor(graph, costs, caps), partitioner, costs);
+    case AutoStreams::Mode::Auto:
+      return choose(graph, Predictor(graph, costs, caps), partitioner, costs);
     case AutoStreams::Mode::Cv: partition = partitioner.by_class(); break;
     case AutoStreams::Mode::LoadBalance: partition = partitioner.balanced(mode.count, false); break;
     case AutoStreams::Mode::MainStream:

@@ -2,9 +2,9 @@
 // each other.
 //
 // What may move: operators without a stream label, and operators of a label whose scopes all have
-// enable_inner_parallel=True; these move to inner streams of their label. Operators of other labels,
-// of the label "" and of a super_kernel scope stay where they are. Each of these groups (the operators without
-// label, or those of one label) is split for itself:
+// enable_inner_parallel=True; these move to inner streams of their label. Operators of other
+// labels, of the label "" and of a super_kernel scope stay where they are. Each of these groups
+// (the operators without label, or those of one label) is split for itself:
 //
 //   off            nothing moves.
 //   cv             of the operators without label those of the matrix unit (operator_class.h) stay

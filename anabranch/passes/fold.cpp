@@ -47,7 +47,11 @@ class Folder {
  public:
   Folder(const Graph& graph, Schedule& schedule, const CostModel& costs,
          const std::vector<int>& caps)
-      : graph_(graph), schedule_(schedule), costs_(costs), caps_(caps), facts_(schedule.streams.size()) {
+      : graph_(graph),
+        schedule_(schedule),
+        costs_(costs),
+        caps_(caps),
+        facts_(schedule.streams.size()) {
     HappensBefore order(graph, schedule);
     std::vector<uint32_t> width = concurrent_streams(graph, schedule, order);
     for (size_t s = 0; s < facts_.size(); ++s) {

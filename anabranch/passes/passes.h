@@ -86,8 +86,8 @@ std::optional<Diagnostic> fold_streams(const Graph& graph, Schedule& schedule,
 
 /// cores.cpp: sets Launch::threads so that operators that can run at the same moment share `cores`,
 /// and Launch::exclusive for operators whose bits depend on the thread count. `caps`, empty or by
-/// NodeId (core_limits.h), bounds the threads of an operator, also when it runs alone. Folded streams
-/// count as the default stream.
+/// NodeId (core_limits.h), bounds the threads of an operator, also when it runs alone. Folded
+/// streams count as the default stream.
 void share_cores(const Graph& graph, Schedule& schedule, int cores, const std::vector<int>& caps);
 
 }  // namespace anabranch::passes

@@ -76,7 +76,6 @@ OPTIONS = {
 # Options that change nothing yet, with the values that hold all the same.
 IDLE = {
     "experimental_config.cc_parallel_enable": (False,),
-    "anabranch.auto_streams": ("off",),
     "anabranch.tune": ("off", "quick"),
     "anabranch.freeze": (False,),
     "anabranch.memory": ("parallel",),

@@ -122,7 +122,6 @@ def test_single_stream_with_labels_is_a_compile_error():
 
 SET = {
     "experimental_config.cc_parallel_enable": True,
-    "anabranch.auto_streams": "cv",
     "anabranch.tune": "full",
     "anabranch.freeze": True,
     "anabranch.memory": "small",
