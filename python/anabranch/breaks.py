@@ -4,11 +4,18 @@ Everything here that touches Dynamo's internals is guarded: without it scopes st
 the better message is lost.
 """
 
+import functools
+import sys
+
 import torch
 
 from anabranch.collectives import FUNCTIONAL
+from anabranch import markers
 from anabranch.errors import ScopeBreakError
-from anabranch.log import logger
+from anabranch.log import logger, warn_once
+
+
+_GENERATOR = "random operators of a compiled function use the default generator (torch.manual_seed)"
 
 
 def keep_out_of_own_graph(*functions):
@@ -39,11 +46,50 @@ def _last_failure():
             if entry.fail_type:
                 place = f"{entry.fail_user_frame_filename}:{entry.fail_user_frame_lineno}"
                 lines = (entry.fail_reason or "").strip().split("\n")
-                hints = [line.strip() for line in lines[1:] if FUNCTIONAL in line]
+                hints = [line.strip() for line in lines[1:]
+                         if FUNCTIONAL in line or _GENERATOR in line]
                 return place, "; ".join(lines[:1] + hints[:1])
     except AttributeError:
         pass
     return "an unknown line", "the reason is unknown"
+
+
+# Code of a frame that Dynamo could not trace → whether a scope was open there at that moment.
+_scope_was_open = {}
+
+
+def _note_break():
+    try:
+        trace = torch._dynamo.symbolic_convert.InstructionTranslator.current_tx().output
+        targets = [node.target for tracer in trace.tracers for node in tracer.graph.nodes]
+        code = trace.root_tx.f_code
+    except AttributeError:
+        return  # not while tracing
+    is_open = targets.count(markers.scope_enter) > targets.count(markers.scope_exit)
+    _scope_was_open[code] = _scope_was_open.get(code, False) or is_open
+
+
+def _generator_hint(message):
+    if "(Generator)" not in message:
+        return ""
+    return (f"\n  Hint: {_GENERATOR}; "
+            "draw from another one outside and pass the numbers as an argument")
+
+
+def watch_breaks():
+    """Notes what Dynamo cannot trace: inside a scope or not; names the way out for generators."""
+    try:
+        kind = torch._dynamo.exc.Unsupported
+        original = kind.__init__
+
+        @functools.wraps(original)
+        def explain(self, msg, *arguments, **keywords):
+            _note_break()
+            original(self, f"{msg}{_generator_hint(str(msg))}", *arguments, **keywords)
+
+        kind.__init__ = explain
+    except AttributeError as problem:
+        logger.warning("every graph break in a function with scopes is an error: %s", problem)
 
 
 def check_scope(text):
@@ -51,6 +97,11 @@ def check_scope(text):
     if not _in_compiled_call():
         return
     place, reason = _last_failure()
+    code = sys._getframe(2).f_code  # of the function with the scope: it called __exit__
+    if not _scope_was_open.get(code, True):
+        warn_once(code, f"{code.co_name} runs without streams: torch.compile gave it up outside "
+                  f"every scope, at {place}: {reason}")
+        return
     raise ScopeBreakError(
         f"a graph break inside {text}, at {place}: {reason}\n"
         "  fix: end the scope before that line and open it again after it, or make the line "
@@ -58,4 +109,5 @@ def check_scope(text):
     )
 
 
+watch_breaks()
 keep_out_of_own_graph(check_scope, _in_compiled_call, _last_failure)

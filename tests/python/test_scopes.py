@@ -302,3 +302,44 @@ def test_half_a_character_is_no_label(make):
     for run in (f, compile_graph(f)):
         with pytest.raises(ValueError, match="surrogate"):
             run(X)
+
+
+def test_a_break_between_the_scopes_of_a_loop_runs_eagerly_and_says_so(programs, logged):
+    """Dynamo gives up the whole function when a loop breaks; no scope was open, so nothing is lost
+    but the streams."""
+    def f(x):
+        for i in range(3):
+            with npu_stream_switch(f"s{i}"):
+                x = x + i
+            torch._dynamo.graph_break()
+        return x
+
+    compiled = compile_graph(f, fullgraph=False)
+    for _ in range(2):
+        assert torch.equal(compiled(X), f(X))
+    warning, = [r.getMessage() for r in logged if "without streams" in r.getMessage()]
+    assert f"test_scopes.py:{f.__code__.co_firstlineno + 4}" in warning
+
+
+def test_a_break_in_a_function_that_a_scope_calls_is_in_the_scope():
+    def helper(x):
+        torch._dynamo.graph_break()
+        return x * 2
+
+    def f(x):
+        with npu_stream_switch("a"):
+            return helper(x)
+
+    with pytest.raises(anabranch.ScopeBreakError, match='"a"'):
+        compile_graph(f, fullgraph=False)(X)
+
+
+def test_a_generator_of_the_users_own_is_refused_with_a_way_out():
+    generator = torch.Generator()
+
+    def f(x):
+        with npu_stream_switch("a"):
+            return x + torch.rand(4, generator=generator)
+
+    with pytest.raises(RuntimeError, match="default generator"):
+        compile_graph(f)(X)
