@@ -4,10 +4,10 @@
 // they are: a lane walks its streams' commands in an order in which every wait comes after its
 // record (schedule/lane_order.h), so sharing can neither deadlock nor reorder what is ordered.
 //
-// Nothing is folded in a graph with communication, whose duration other processes decide, nor in one
-// with streams of different priorities, which shall decide who gets cores first. No stream is folded
-// that has an operator whose cost is a guess (CostModel's `known`) and which may run beside another
-// stream's: it might wait for what that stream does. Otherwise, in this order:
+// Nothing is folded in a graph with communication, whose duration other processes decide, nor in
+// one with streams of different priorities, which shall decide who gets cores first. No stream is
+// folded that has an operator whose cost is a guess (CostModel's `known`) and which may run beside
+// another stream's: it might wait for what that stream does. Otherwise, in this order:
 //   1. all streams, when no such operator is anywhere and the call is predicted to take at least
 //      kGain of its time on one thread with all cores. The reason is "serial" if the longest chain
 //      is at least kGain of all work, "too small" if the overlap would pay were waits free, "vector

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <map>
 #include <random>
 
@@ -126,13 +127,25 @@ class Caller {
   uint64_t seed_;
 };
 
+/// Half of the programs as they are, the others with automatic streams of each kind and folding:
+/// whatever the compiler decides, values stay.
+passes::PipelineOptions decisions(uint64_t seed) {
+  constexpr std::array kModes{"cv", "LoadBalance:2", "LoadBalance:7", "MainStream:3", "auto"};
+  passes::PipelineOptions options;
+  if (seed % 2 == 0) return options;
+  options.auto_streams = passes::parse_auto_streams(kModes[seed / 2 % kModes.size()]);
+  options.fold = seed / 2 % 3 != 0;
+  options.cores = 1 + static_cast<int>(seed / 2 % 4);
+  return options;
+}
+
 }  // namespace
 
 std::optional<std::string> check_execution(const Graph& captured, const CheckOptions& options) {
   Caller caller(captured, options.seed);
   Outcome expected = caller.interpret();
   ReferenceKernels set = kernels();
-  Program program(captured, {}, set, std::make_shared<CpuDevice>());
+  Program program(captured, decisions(options.seed), set, std::make_shared<CpuDevice>());
   auto differs = [&](const std::string& how, const Outcome& outcome) -> std::optional<std::string> {
     if (outcome == expected) return {};
     return fmt::format("{} gives\n{}program order gives\n{}{}", how, to_text(outcome),
