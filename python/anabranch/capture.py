@@ -92,7 +92,7 @@ def compile_graph(graph_module, example_inputs, config, decompositions=None):
     # views are those of another tensor when inputs share memory and one of them is written.
     with (torch._inductor.config.patch(fallback_random=True),
           torch._functorch.config.patch(view_replay_for_aliased_outputs=False)):
-        return aot_module_simplified(
+        compiled = aot_module_simplified(
             graph_module,
             example_inputs,
             fw_compiler=compiler,
@@ -103,6 +103,33 @@ def compile_graph(graph_module, example_inputs, config, decompositions=None):
             keep_inference_input_mutations=True,
             disable_functionalization=not training,
         )
+    own = _returned_inputs(graph_module) if _share_memory(example_inputs) else {}
+    return _returning_own(compiled, own) if own else compiled
+
+
+def _share_memory(inputs):
+    storages = [item.untyped_storage()._cdata for item in inputs if isinstance(item, torch.Tensor)]
+    return len(set(storages)) < len(storages)
+
+
+def _returned_inputs(graph_module):
+    """{position among the outputs: position of the input that is returned there}."""
+    nodes = list(graph_module.graph.nodes)
+    inputs = [node for node in nodes if node.op == "placeholder"]
+    return {position: inputs.index(output) for position, output in enumerate(nodes[-1].args[0])
+            if output in inputs}
+
+
+def _returning_own(compiled, own):
+    """Of inputs that share memory AOTAutograd returns equal views; the user gets the tensors."""
+
+    def call(*arguments):
+        outputs = list(compiled(*arguments))
+        for output, given in own.items():
+            outputs[output] = arguments[given]
+        return outputs
+
+    return call
 
 
 def compile_aten(graph_module, example_inputs, config):

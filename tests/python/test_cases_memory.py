@@ -162,6 +162,17 @@ def test_an_output_shows_the_written_one_of_two_inputs_on_one_memory(grad):
         assert torch.equal(got, want) and got.stride() == want.stride()
 
 
+def test_a_returned_input_is_the_callers_tensor_though_inputs_share_memory():
+    def f(x, y):
+        y *= 2
+        return y, x + 1
+
+    x = torch.ones(4)
+    y = x.view(2, 2)
+    returned, more = compile_graph(f)(x, y)
+    assert returned is y and (x == 2).all() and (more == 3).all()
+
+
 def test_results_stay_the_callers(adversary):
     def f(x):
         with S("a"):
