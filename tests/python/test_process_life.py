@@ -18,6 +18,7 @@ PRELUDE = """
 import os, signal, sys, threading, time
 import torch
 from program_text import label, program, same
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
 started, release = threading.Event(), threading.Event()
 operators = torch.library.Library("life", "DEF")
 for name in ("nap", "fail", "apply"):
