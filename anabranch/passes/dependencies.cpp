@@ -111,7 +111,7 @@ std::string why(const Graph& graph, const UseTable& uses, NodeId to, const Depen
       if (conflicts(earlier, later)) return "effect: " + uses.describe(graph, later.buffer);
     }
   }
-  return "effect";
+  return "memory";  // no common use: an order that lets buffers share bytes
 }
 
 std::vector<NodeId> origins(const Graph& graph) {

@@ -15,16 +15,22 @@ void require_legal(const std::vector<Diagnostic>& findings) {
   if (verify::has_errors(findings)) throw Error(findings);
 }
 
-}  // namespace
-
-Compiled compile(Graph captured, const PipelineOptions& options) {
-  Compiled compiled;
+/// Plans the arena as if there were one stream, and makes the streams respect it.
+void plan_small(const PipelineOptions& options, Compiled& compiled) {
   Graph& graph = compiled.graph;
-  graph = std::move(captured);
-  auto note = [&](std::optional<Diagnostic> said) {
-    if (said) compiled.diagnostics.push_back(std::move(*said));
-    return said.has_value();
-  };
+  compiled.serial = serial_schedule(graph);
+  plan_buffers(graph, compiled.serial);
+  compiled.memory = plan_memory(graph, compiled.serial, options.placeable(graph));
+  compiled.memory.reuse_edges = order_reuse(graph, compiled.serial);
+}
+
+void note(Compiled& compiled, std::optional<Diagnostic> said) {
+  if (said) compiled.diagnostics.push_back(std::move(*said));
+}
+
+/// Completes the graph: all orders that the program needs, and the order in which it is launched.
+void order_graph(const PipelineOptions& options, Compiled& compiled) {
+  Graph& graph = compiled.graph;
   if (options.verify) require_legal(verify::check_graph(graph));
 
   // Waits first: later passes should see them as edges, and a wait's meaning ("what wrote the
@@ -45,40 +51,72 @@ Compiled compile(Graph captured, const PipelineOptions& options) {
     if (options.verify) require_legal(verify::check_reordered(before, graph));
     if (options.verify) require_legal(verify::check_graph(graph));
   }
+  if (options.small_memory && options.placeable) plan_small(options, compiled);
+}
+
+/// Says where each operator runs: the user's labels first, and what the compiler adds keeps to
+/// them.
+void place_streams(const PipelineOptions& options, const CostModel& costs,
+                   const std::vector<int>& caps, Compiled& compiled) {
+  Graph& graph = compiled.graph;
+  if (!options.multi_stream && !options.single_stream) return idle_streams(graph);
+  compiled.diagnostics = assign_streams(graph, options.single_stream);
+  if (options.single_stream) return;
+  place_inner_streams(graph);
+  note(compiled, place_automatic_streams(graph, options.auto_streams, costs, caps));
+}
+
+/// Events before buffers, cores and memory: all depend on what can run at the same moment.
+void make_schedule(const PipelineOptions& options, const CostModel& costs,
+                   const std::vector<int>& caps, Compiled& compiled) {
+  const Graph& graph = compiled.graph;
+  Schedule& schedule = compiled.schedule;
+  schedule = place_events(graph, &compiled.events);
+  plan_buffers(graph, schedule);
+  share_cores(graph, schedule, options.cores, caps);
+  if (options.fold) {
+    if (auto folded = fold_streams(graph, schedule, costs, caps)) {
+      note(compiled, std::move(folded));
+      share_cores(graph, schedule, options.cores, caps);  // fewer threads share them now
+    }
+  }
+  for (Diagnostic& found : check_core_limits(graph, schedule, options.limits)) {
+    compiled.diagnostics.push_back(std::move(found));
+  }
+  if (options.small_memory) {
+    copy_placements(compiled.serial, schedule);
+  } else if (options.placeable) {
+    compiled.memory = plan_memory(graph, schedule, options.placeable(graph));
+  }
+  if (options.verify) require_legal(verify::check_schedule(graph, schedule));
+}
+
+/// The way out at run time, when the facts of one call differ from those of capture.
+void make_serial(const PipelineOptions& options, const std::vector<int>& caps, Compiled& compiled) {
+  const Graph& graph = compiled.graph;
+  compiled.serial = serial_schedule(graph);
+  plan_buffers(graph, compiled.serial);
+  share_cores(graph, compiled.serial, options.cores, caps);
+  copy_placements(compiled.schedule, compiled.serial);
+  if (options.verify) require_legal(verify::check_schedule(graph, compiled.serial));
+}
+
+}  // namespace
+
+Compiled compile(Graph captured, const PipelineOptions& options) {
+  Compiled compiled;
+  compiled.graph = std::move(captured);
+  order_graph(options, compiled);
 
   // From here on the graph is complete; streams only say where each operator runs.
   DeviceProfile profile;
   profile.cores = std::max(options.cores, options.machine_cores);
   profile.threads = options.cores;
-  CostModel costs(graph, profile, options.durations);
-  std::vector<int> caps = thread_caps(graph, options.limits, options.cores);
-  if (options.multi_stream || options.single_stream) {
-    compiled.diagnostics = assign_streams(graph, options.single_stream);
-    if (!options.single_stream) {
-      // The user's labels first: what the compiler adds keeps to them.
-      place_inner_streams(graph);
-      note(place_automatic_streams(graph, options.auto_streams, costs, caps));
-    }
-  } else {
-    idle_streams(graph);
-  }
-
-  // Events before buffers and cores: both depend on what can run at the same moment.
-  compiled.schedule = place_events(graph, &compiled.events);
-  plan_buffers(graph, compiled.schedule);
-  share_cores(graph, compiled.schedule, options.cores, caps);
-  if (options.fold && note(fold_streams(graph, compiled.schedule, costs, caps)))
-    share_cores(graph, compiled.schedule, options.cores, caps);  // fewer threads share them now
-  for (Diagnostic& found : check_core_limits(graph, compiled.schedule, options.limits)) {
-    compiled.diagnostics.push_back(std::move(found));
-  }
-  if (options.verify) require_legal(verify::check_schedule(graph, compiled.schedule));
-
-  // The way out at run time, when the facts of one call differ from those of capture.
-  compiled.serial = serial_schedule(graph);
-  plan_buffers(graph, compiled.serial);
-  share_cores(graph, compiled.serial, options.cores, caps);
-  if (options.verify) require_legal(verify::check_schedule(graph, compiled.serial));
+  CostModel costs(compiled.graph, profile, options.durations);
+  std::vector<int> caps = thread_caps(compiled.graph, options.limits, options.cores);
+  place_streams(options, costs, caps, compiled);
+  make_schedule(options, costs, caps, compiled);
+  make_serial(options, caps, compiled);
   return compiled;
 }
 

@@ -1,6 +1,7 @@
 // The whole compilation, from captured graph to verified schedule.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "anabranch/analysis/cost.h"
@@ -8,6 +9,7 @@
 #include "anabranch/passes/auto_streams.h"
 #include "anabranch/passes/core_limits.h"
 #include "anabranch/passes/launch_order.h"
+#include "anabranch/passes/memory_plan.h"
 #include "anabranch/passes/passes.h"
 
 namespace anabranch::passes {
@@ -23,6 +25,9 @@ struct PipelineOptions {
   AutoStreams auto_streams;     // for operators that no user placed; idle without multi_stream
   bool fold = false;            // streams whose own worker cannot pay run on the calling thread
   MeasuredDurations durations;  // known durations, for automatic streams and folding
+  bool small_memory = false;    // order operators so that they can share memory (order_reuse)
+  /// By BufferId: what may be placed in an arena (KernelSet::placeable). Empty: nothing.
+  std::function<std::vector<bool>(const Graph&)> placeable = {};
 };
 
 struct Compiled {
@@ -31,6 +36,7 @@ struct Compiled {
   Schedule schedule;  // on its streams
   Schedule serial;    // the same operators in the same order on one stream
   EventReport events;
+  MemoryReport memory;
   std::vector<Diagnostic> diagnostics;  // warnings and notes; errors are thrown
 };
 

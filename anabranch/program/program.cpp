@@ -61,6 +61,16 @@ OperatorError::OperatorError(LaunchFailure failure, std::string context)
       failure_(std::move(failure)),
       context_(std::move(context)) {}
 
+namespace {
+
+/// The options, with what the kernels say of memory.
+passes::PipelineOptions with_memory(passes::PipelineOptions options, const KernelSet& kernels) {
+  options.placeable = [&kernels](const Graph& graph) { return kernels.placeable(graph); };
+  return options;
+}
+
+}  // namespace
+
 struct Program::Context {
   std::unique_ptr<CallValues> values;
   std::unique_ptr<CallState> parallel, serial, unfolded;  // made when they are first needed
@@ -88,9 +98,9 @@ struct Program::Lease {
 
 Program::Program(Graph captured, const passes::PipelineOptions& options, KernelSet& kernels,
                  std::shared_ptr<Device> device)
-    : compiled_(passes::compile(std::move(captured), options)),
+    : compiled_(passes::compile(std::move(captured), with_memory(options, kernels))),
       device_(std::move(device)),
-      kernels_(kernels.load(compiled_.graph)),
+      kernels_(kernels.load(compiled_.graph, memory_layout(compiled_.schedule))),
       parallel_(
           std::make_unique<Executor>(compiled_.graph, compiled_.schedule, *device_, *kernels_)),
       serial_(std::make_unique<Executor>(compiled_.graph, compiled_.serial, *device_, *kernels_)) {}
@@ -141,10 +151,8 @@ void Program::call(Streams streams, const Exchange& bind, const Exchange& collec
   Context& context = *lease.context;
   if (bind) bind(*context.values);
   CallResult result{.ran = false};
-  if (streams == Streams::Folded)
-    result = lease.try_run(*parallel_, context.parallel, observer);
-  if (streams == Streams::Unfolded)
-    result = lease.try_run(*unfolded_, context.unfolded, observer);
+  if (streams == Streams::Folded) result = lease.try_run(*parallel_, context.parallel, observer);
+  if (streams == Streams::Unfolded) result = lease.try_run(*unfolded_, context.unfolded, observer);
   if (!result.ran) result = lease.try_run(*serial_, context.serial, observer);
   if (result.failure) {
     std::string where = describe_failure(*result.failure);
@@ -249,6 +257,10 @@ std::string Program::report() const {
   text += edges_text(graph, compiled_.events.placed);
   text += fmt::format("orders that these already imply: {}\n", compiled_.events.redundant.size());
   text += edges_text(graph, compiled_.events.redundant);
+  text += fmt::format(
+      "memory: {} buffers in {} bytes a call (at least {}; unshared {}; {} orders for its sake)\n",
+      compiled_.memory.placed, compiled_.memory.arena, compiled_.memory.lower_bound,
+      compiled_.memory.unshared, compiled_.memory.reuse_edges);
   for (const Diagnostic& diagnostic : compiled_.diagnostics) text += to_string(diagnostic) + "\n";
   return text;
 }

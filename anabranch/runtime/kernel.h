@@ -53,8 +53,14 @@ class LoadedKernels {
 class KernelSet {
  public:
   virtual ~KernelSet() = default;
-  /// Throws Error ("unknown-operator", "bad-argument") that names the operator and its source line.
-  virtual std::unique_ptr<LoadedKernels> load(const Graph& graph) = 0;
+  /// By BufferId: true if the operator that makes the buffer can make it in memory that it is
+  /// given, and no operator that uses it keeps hold of it beyond its own launch.
+  virtual std::vector<bool> placeable(const Graph& graph) const {
+    return std::vector<bool>(graph.buffer_count, false);
+  }
+  /// `layout` says which of those buffers lie where in the arena of each call. Throws Error
+  /// ("unknown-operator", "bad-argument") that names the operator and its source line.
+  virtual std::unique_ptr<LoadedKernels> load(const Graph& graph, const MemoryLayout& layout) = 0;
 };
 
 }  // namespace anabranch

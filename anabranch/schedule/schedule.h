@@ -71,4 +71,13 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
+/// Where buffers lie in a call's arena.
+struct MemoryLayout {
+  int64_t arena_bytes = 0;
+  std::vector<std::optional<Placement>> placements;  // by BufferId; may be shorter than the graph's
+
+  const std::optional<Placement>& of(BufferId buffer) const;
+};
+MemoryLayout memory_layout(const Schedule& schedule);
+
 }  // namespace anabranch

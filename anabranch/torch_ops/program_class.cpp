@@ -56,11 +56,12 @@ Options parse_options(const std::string& text) {
     take(object, "costs", options.costs);
     take(object, "max_workers", options.max_workers);
     take(object, "pin", options.pin);
+    take(object, "small_memory", options.pipeline.small_memory);
     if (!object.empty()) {
       throw Error("unknown-option",
                   fmt::format("unknown option \"{}\"", object.items().begin().key()),
                   "one of name, single_stream, multi_stream, threads, verify, launch_order, "
-                  "aicore_num, auto_streams, fold, costs, max_workers, pin");
+                  "aicore_num, auto_streams, fold, costs, max_workers, pin, small_memory");
     }
   } catch (const nlohmann::json::exception& error) {
     throw Error("bad-options",

@@ -20,7 +20,7 @@ namespace anabranch::torch_ops {
 class ProgramClass : public torch::CustomClassHolder {
  public:
   /// Options (a JSON object): name, single_stream, multi_stream, threads, verify, launch_order,
-  /// aicore_num, auto_streams, fold, costs (path of a trace), max_workers, pin.
+  /// aicore_num, auto_streams, fold, costs (path of a trace), max_workers, pin, small_memory.
   /// Throws Error with all findings.
   ProgramClass(const std::string& graph_text, const std::string& options,
                std::vector<at::Tensor> constants);

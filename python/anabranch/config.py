@@ -78,7 +78,6 @@ IDLE = {
     "experimental_config.cc_parallel_enable": (False,),
     "anabranch.tune": ("off", "quick"),
     "anabranch.freeze": (False,),
-    "anabranch.memory": ("parallel",),
     "anabranch.trace": (None,),
 }
 

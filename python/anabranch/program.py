@@ -28,6 +28,7 @@ def make_options(config, name, multi_stream):
         "fold": config.anabranch.fold,
         "costs": config.anabranch.costs,
         "pin": config.anabranch.pin,
+        "small_memory": config.anabranch.memory == "small",
     })
 
 

@@ -24,7 +24,7 @@ Harness::Harness(std::shared_ptr<Device> device, std::string_view graph, std::st
     : device_(std::move(device)),
       graph_(graph_of(graph)),
       schedule_(parse_schedule(graph_, "schedule {\n" + std::string(schedule) + "\n}")),
-      kernels_(kernels.load(graph_)),
+      kernels_(kernels.load(graph_, memory_layout(schedule_))),
       executor_(std::make_unique<Executor>(graph_, schedule_, *device_, *kernels_)) {}
 
 Harness::Session::Session(const Harness& harness)

@@ -84,7 +84,7 @@ class Caller {
 
   /// The captured graph, statement by statement, without any pass.
   Outcome interpret() const {
-    std::unique_ptr<LoadedKernels> loaded = kernels().load(captured_);
+    std::unique_ptr<LoadedKernels> loaded = kernels().load(captured_, {});
     std::unique_ptr<CallValues> values = loaded->make_values();
     bind(*values);
     for (size_t i = 0; i < captured_.nodes.size(); ++i) {

@@ -33,7 +33,10 @@ void add_random_resources(const Graph& graph, std::set<std::string>& resources) 
 class Body {
  public:
   Body(ReferenceCall& call, const Graph& graph, size_t first_operand)
-      : call_(call), graph_(graph), first_operand_(first_operand), kernels_(kernels().load(graph)) {
+      : call_(call),
+        graph_(graph),
+        first_operand_(first_operand),
+        kernels_(kernels().load(graph, {})) {
     for (const Node& node : graph.nodes) {
       if (node.kind == NodeKind::Input) inputs_.push_back(graph.value(node.results[0]).name);
     }

@@ -200,6 +200,16 @@ const std::map<std::string, Pass>& all_passes() {
          passes::plan_buffers(graph, schedule);
          return print_schedule(graph, schedule);
        }},
+      {"memory",
+       [](const Golden&, Graph graph) {
+         Schedule schedule = passes::place_events(graph, nullptr);
+         passes::plan_buffers(graph, schedule);
+         passes::MemoryReport report =
+             passes::plan_memory(graph, schedule, std::vector<bool>(graph.buffer_count, true));
+         return print_schedule(graph, schedule) +
+                fmt::format("placed {} arena {} lower bound {} unshared {}\n", report.placed,
+                            report.arena, report.lower_bound, report.unshared);
+       }},
       {"cores",
        [](const Golden& golden, Graph graph) {
          Schedule schedule = passes::place_events(graph, nullptr);

@@ -124,7 +124,6 @@ SET = {
     "experimental_config.cc_parallel_enable": True,
     "anabranch.tune": "full",
     "anabranch.freeze": True,
-    "anabranch.memory": "small",
     "anabranch.trace": "t.json",
 }
 

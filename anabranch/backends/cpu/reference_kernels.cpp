@@ -56,7 +56,7 @@ size_t buffer_extent(const Graph& graph, BufferId buffer, const SymbolTable& sym
   return count;
 }
 
-ReferenceWindow make_window(std::vector<int64_t>& elements, const TensorType& type,
+ReferenceWindow make_window(std::span<int64_t> elements, const TensorType& type,
                             const SymbolTable& symbols) {
   return {elements.data() + type.offset.evaluate(symbols), evaluate(type.sizes, symbols),
           evaluate(type.strides, symbols)};
@@ -83,8 +83,7 @@ int64_t& ReferenceWindow::at(size_t i) const {
 void ReferenceValues::set(std::string_view name, const std::vector<int64_t>& elements) {
   const TensorType& type = *graph_->value(find_value(*graph_, name)).tensor();
   Buffer& buffer = buffers_[type.buffer.index()];
-  if (!buffer.made) buffer.elements.assign(buffer_extent(*graph_, type.buffer, symbols), 0);
-  buffer.made = true;
+  if (!buffer.made) make(type.buffer);
   ReferenceWindow window = make_window(buffer.elements, type, symbols);
   if (window.count() != elements.size()) {
     throw Error("bad-argument",
@@ -97,11 +96,25 @@ std::vector<int64_t> ReferenceValues::get(std::string_view name) const {
   const TensorType& type = *graph_->value(find_value(*graph_, name)).tensor();
   const Buffer& buffer = buffers_[type.buffer.index()];
   if (!buffer.made) throw Error("unknown-value", fmt::format("%{} was not computed", name));
-  std::vector<int64_t> copy = buffer.elements;
+  std::vector<int64_t> copy(buffer.elements.begin(), buffer.elements.end());
   ReferenceWindow window = make_window(copy, type, symbols);
   std::vector<int64_t> elements;
   for (size_t i = 0; i < window.count(); ++i) elements.push_back(window.at(i));
   return elements;
+}
+
+void ReferenceValues::make(BufferId id) {
+  Buffer& buffer = buffers_[id.index()];
+  size_t count = buffer_extent(*graph_, id, symbols);
+  if (const auto& placement = layout_->of(id)) {
+    auto offset = static_cast<size_t>(placement->offset) / sizeof(int64_t);
+    buffer.elements = std::span(arena_).subspan(offset, count);
+    std::fill(buffer.elements.begin(), buffer.elements.end(), 0);
+  } else {
+    buffer.own.assign(count, 0);
+    buffer.elements = buffer.own;
+  }
+  buffer.made = true;
 }
 
 std::vector<std::string> ReferenceValues::violations() const {
@@ -161,10 +174,7 @@ ReferenceWindow ReferenceCall::result(size_t index) {
   const TensorType* type = graph_.value(node_.results[index]).tensor();
   if (!type) fail(fmt::format("result {} is not a tensor", index));
   ReferenceValues::Buffer& buffer = values_.buffers_[type->buffer.index()];
-  if (!buffer.made && buffer.releases == 0) {
-    buffer.elements.assign(buffer_extent(graph_, type->buffer, values_.symbols), 0);
-    buffer.made = true;
-  }
+  if (!buffer.made && buffer.releases == 0) values_.make(type->buffer);
   return window(node_.results[index]);
 }
 
@@ -184,12 +194,15 @@ ReferenceWindow ReferenceCall::window(ValueId value) {
 
 class LoadedReferenceKernels : public LoadedKernels {
  public:
-  LoadedReferenceKernels(const Graph& graph, std::vector<ReferenceOperator> code)
-      : graph_(graph), code_(std::move(code)) {}
+  LoadedReferenceKernels(const Graph& graph, MemoryLayout layout,
+                         std::vector<ReferenceOperator> code)
+      : graph_(graph), layout_(std::move(layout)), code_(std::move(code)) {}
 
   std::unique_ptr<CallValues> make_values() const override {
     auto values = std::make_unique<ReferenceValues>();
     values->graph_ = &graph_;
+    values->layout_ = &layout_;
+    values->arena_.resize(static_cast<size_t>(layout_.arena_bytes) / sizeof(int64_t));
     values->buffers_.resize(graph_.buffer_count);
     add_generators(graph_, values->generators);
     return values;
@@ -206,7 +219,8 @@ class LoadedReferenceKernels : public LoadedKernels {
     if (buffer.releases++ > 0) reference.violate(fmt::format("b{} released twice", id.index()));
     // Poison for whoever kept a pointer, really freed for the address sanitizer.
     std::fill(buffer.elements.begin(), buffer.elements.end(), kPoison);
-    std::vector<int64_t>().swap(buffer.elements);
+    std::vector<int64_t>().swap(buffer.own);
+    buffer.elements = {};
     buffer.made = false;
   }
 
@@ -221,6 +235,7 @@ class LoadedReferenceKernels : public LoadedKernels {
 
  private:
   const Graph& graph_;
+  MemoryLayout layout_;
   std::vector<ReferenceOperator> code_;  // by NodeId; empty for what is not launched
 };
 
@@ -228,7 +243,17 @@ void ReferenceKernels::define(std::string name, ReferenceOperator code) {
   operators_[std::move(name)] = std::move(code);
 }
 
-std::unique_ptr<LoadedKernels> ReferenceKernels::load(const Graph& graph) {
+std::vector<bool> ReferenceKernels::placeable(const Graph& graph) const {
+  std::vector<bool> placeable(graph.buffer_count, true);
+  for (const Value& value : graph.values) {
+    const TensorType* type = value.tensor();
+    if (type && type->dtype != DType::I64) placeable[type->buffer.index()] = false;
+  }
+  return placeable;
+}
+
+std::unique_ptr<LoadedKernels> ReferenceKernels::load(const Graph& graph,
+                                                      const MemoryLayout& layout) {
   std::vector<ReferenceOperator> code(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
@@ -243,7 +268,7 @@ std::unique_ptr<LoadedKernels> ReferenceKernels::load(const Graph& graph) {
     }
     code[i] = found->second;
   }
-  return std::make_unique<LoadedReferenceKernels>(graph, std::move(code));
+  return std::make_unique<LoadedReferenceKernels>(graph, layout, std::move(code));
 }
 
 }  // namespace anabranch

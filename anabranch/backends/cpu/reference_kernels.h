@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,14 +43,18 @@ class ReferenceValues : public CallValues {
   friend class LoadedReferenceKernels;
   friend class ReferenceCall;
   struct Buffer {
-    std::vector<int64_t> elements;
+    std::vector<int64_t> own;
+    std::span<int64_t> elements;  // `own`, or a part of the arena
     bool made = false;
     int releases = 0;
   };
+  void make(BufferId buffer);
   void violate(std::string what) const;
 
   const Graph* graph_ = nullptr;
+  const MemoryLayout* layout_ = nullptr;
   std::vector<Buffer> buffers_;
+  std::vector<int64_t> arena_;
   mutable std::mutex violations_mutex_;
   mutable std::vector<std::string> violations_;
 };
@@ -96,8 +101,10 @@ class ReferenceKernels : public KernelSet {
   ReferenceKernels();
   /// Adds or replaces an operator: "test.nested". Before load().
   void define(std::string name, ReferenceOperator code);
+  /// Buffers of 64-bit integers: elements have that size whatever the dtype says.
+  std::vector<bool> placeable(const Graph& graph) const override;
   /// The graph must outlive the kernels.
-  std::unique_ptr<LoadedKernels> load(const Graph& graph) override;
+  std::unique_ptr<LoadedKernels> load(const Graph& graph, const MemoryLayout& layout) override;
 
  private:
   std::map<std::string, ReferenceOperator, std::less<>> operators_;

@@ -23,24 +23,25 @@ namespace {
 }
 
 /// "aten.add.Tensor" → aten::add, overload "Tensor"; "mylib.op" and "mylib.op.default" have
-/// overload "".
-c10::OperatorName operator_name(const Node& node) {
+/// overload "". Nothing for a name without a namespace.
+std::optional<c10::OperatorName> operator_name(const Node& node) {
   size_t first = node.op.find('.');
-  if (first == std::string::npos) {
-    fail(node, "unknown-operator", "its name has no namespace",
-         "name operators as torch does: aten.add.Tensor, mylib.op.default");
-  }
+  if (first == std::string::npos) return std::nullopt;
   size_t last = node.op.rfind('.');
   std::string overload = last == first ? "" : node.op.substr(last + 1);
   std::string base = node.op.substr(first + 1, last == first ? last : last - first - 1);
   if (overload == "default") overload.clear();
-  return {node.op.substr(0, first) + "::" + base, overload};
+  return c10::OperatorName{node.op.substr(0, first) + "::" + base, overload};
 }
 
-c10::OperatorHandle find_operator(const Node& node) {
-  c10::OperatorName name = operator_name(node);
-  if (auto handle = c10::Dispatcher::singleton().findSchema(name)) return *handle;
-  fail(node, "unknown-operator", fmt::format("torch has no operator {}", c10::toString(name)),
+c10::OperatorHandle require_operator(const Node& node) {
+  if (auto handle = find_operator(node)) return *handle;
+  auto name = operator_name(node);
+  if (!name) {
+    fail(node, "unknown-operator", "its name has no namespace",
+         "name operators as torch does: aten.add.Tensor, mylib.op.default");
+  }
+  fail(node, "unknown-operator", fmt::format("torch has no operator {}", c10::toString(*name)),
        "import the library that defines it before the model is compiled");
 }
 
@@ -59,6 +60,17 @@ bool is_dynamic(const Argument& argument) {
 }
 
 }  // namespace
+
+std::optional<c10::OperatorHandle> find_operator(const Node& node) {
+  auto name = operator_name(node);
+  return name ? c10::Dispatcher::singleton().findSchema(*name) : std::nullopt;
+}
+
+bool is_foreign(const Node& node) {
+  std::string_view op = node.op;
+  return !op.starts_with("aten.") && !op.starts_with("prims.") &&
+         !op.starts_with("_c10d_functional.");
+}
 
 /// Fills the argument template of one operator.
 class BoundOperator::Binder {
@@ -216,12 +228,10 @@ class BoundOperator::Binder {
 };
 
 BoundOperator::BoundOperator(const Graph& graph, NodeId id)
-    : handle_(find_operator(graph.node(id))) {
+    : handle_(require_operator(graph.node(id))) {
   const Node& node = graph.node(id);
   Binder(graph, node, *this).bind();
-  std::string_view op = node.op;
-  foreign_ =
-      !op.starts_with("aten.") && !op.starts_with("prims.") && !op.starts_with("_c10d_functional.");
+  foreign_ = is_foreign(node);
   reshapes_operand_ = handle_.hasTag(at::Tag::inplace_view);
 }
 

@@ -6,11 +6,17 @@
 #include <ATen/core/stack.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "anabranch/ir/graph.h"
 
 namespace anabranch::torch_backend {
+
+/// The operator of a node; nullopt when torch has none of its name.
+std::optional<c10::OperatorHandle> find_operator(const Node& node);
+/// Implemented outside torch's own libraries: perhaps in Python, with its thread-local state.
+bool is_foreign(const Node& node);
 
 /// What a call provides to bound operators.
 class OperandSource {
@@ -33,7 +39,12 @@ class BoundOperator {
   /// Calls through the dispatcher: takes the arguments off `stack`, leaves the results.
   void call(torch::jit::Stack& stack) const { handle_.callBoxed(stack); }
 
-  /// Implemented outside torch's own libraries: perhaps in Python, with its thread-local state.
+  /// The same with a tensor for each result after the arguments, which then holds it: see
+  /// out_variant.h. Only after use_out_variant().
+  void call_into(torch::jit::Stack& stack) const { out_->callBoxed(stack); }
+  void use_out_variant(const c10::OperatorHandle& out) { out_ = out; }
+  bool calls_into() const { return out_.has_value(); }
+
   bool foreign() const { return foreign_; }
   /// Changes sizes or strides of its operand (t_, squeeze_ …), not only its memory.
   bool reshapes_operand() const { return reshapes_operand_; }
@@ -64,6 +75,7 @@ class BoundOperator {
   static c10::Scalar number(const Item& item, const OperandSource& source);
 
   c10::OperatorHandle handle_;
+  std::optional<c10::OperatorHandle> out_;
   torch::jit::Stack arguments_;  // literals in place; what a call fills in is None
   std::vector<Fill> fills_;
   bool foreign_ = false;

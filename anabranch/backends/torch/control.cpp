@@ -52,7 +52,7 @@ class ControlOperator::Body {
  public:
   explicit Body(const Graph& graph) : graph_(graph), releases_(find_releases(graph)) {
     AtenKernels kernels({});
-    loaded_ = kernels.load(graph);
+    loaded_ = kernels.load(graph, {});
     plan_ = kernels.plan();
     foreign_ = static_cast<TorchValues&>(*loaded_->make_values()).needs_whole_caller();
   }

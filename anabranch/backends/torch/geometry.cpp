@@ -1,6 +1,7 @@
 #include "anabranch/backends/torch/geometry.h"
 
 #include <ATen/ops/empty_strided.h>
+#include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -144,6 +145,21 @@ at::Tensor make_window(const at::Tensor& root, const Geometry& root_geometry,
   if (geometry.conjugate()) impl->_set_conj(true);
   if (geometry.negative()) impl->_set_neg(true);
   return view;
+}
+
+at::Tensor make_placed(void* memory, size_t bytes, const Geometry& geometry) {
+  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes,
+                       c10::DataPtr(memory, c10::Device(c10::DeviceType::CPU)), nullptr,
+                       /*resizable=*/false);
+  // An ordinary tensor, whatever mode the caller is in: calls in other modes will use it too.
+  c10::InferenceMode ordinary(false);
+  auto tensor = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+      c10::scalarTypeToTypeMeta(geometry.dtype()));
+  Window scratch;
+  const Window& window = geometry.window({}, scratch);
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(window.sizes, window.strides, window.offset);
+  return tensor;
 }
 
 at::Tensor conform(const at::Tensor& tensor, const Geometry& geometry, const SymbolTable& symbols) {

@@ -26,6 +26,7 @@ class Geometry {
   explicit Geometry(const TensorType& type);
 
   at::ScalarType dtype() const { return dtype_; }
+  bool is_static() const { return is_static_; }
   /// The window of this call: the stored one when it is static, else evaluated into `scratch`.
   /// Throws Error ("unbound-symbol").
   const Window& window(const SymbolTable& symbols, Window& scratch) const;
@@ -59,6 +60,10 @@ std::string describe(const Geometry& geometry, const SymbolTable& symbols);
 /// really has. Throws when the window would leave the storage.
 at::Tensor make_window(const at::Tensor& root, const Geometry& root_geometry,
                        const Geometry& geometry, const SymbolTable& symbols);
+
+/// A tensor of static geometry on memory that outlives it, with a storage of its own that cannot
+/// grow.
+at::Tensor make_placed(void* memory, size_t bytes, const Geometry& geometry);
 
 /// A copy of `tensor` whose strides are the captured ones, so that windows on it are right. Throws
 /// when the sizes differ.

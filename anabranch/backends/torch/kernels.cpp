@@ -6,6 +6,8 @@
 
 #include "anabranch/backends/torch/bind.h"
 #include "anabranch/backends/torch/control.h"
+#include "anabranch/backends/torch/out_variant.h"
+#include "anabranch/backends/torch/placement.h"
 #include "anabranch/backends/torch/values.h"
 #include "anabranch/base/diagnostic.h"
 
@@ -67,7 +69,11 @@ class LoadedAten : public LoadedKernels, public Materializer {
     }
     CallerScope scope(values.caller(), op->foreign());
     StackLease lease;
-    execute(node, *op, values, *lease);
+    if (op->calls_into()) {
+      execute_into(node, *op, values, *lease);
+    } else {
+      execute(node, *op, values, *lease);
+    }
   }
 
   void release(BufferId buffer, CallValues& values) const noexcept override {
@@ -91,6 +97,13 @@ class LoadedAten : public LoadedKernels, public Materializer {
       if (position < results.size()) deliver(node, position, std::move(result), values);
     });
     check_results(node, index);
+  }
+
+  void execute_into(NodeId node, const BoundOperator& op, TorchValues& values,
+                    torch::jit::Stack& stack) const {
+    op.push_arguments(stack, values);
+    for (ValueId result : graph_.node(node).results) stack.emplace_back(values.destination(result));
+    op.call_into(stack);
   }
 
   void run_control(NodeId node, const ControlOperator& control, int threads,
@@ -172,7 +185,11 @@ void LoadedAten::materialize(ValueId value, TorchValues& values) const {
 
 }  // namespace
 
-std::unique_ptr<LoadedKernels> AtenKernels::load(const Graph& graph) {
+std::vector<bool> AtenKernels::placeable(const Graph& graph) const {
+  return placeable_buffers(graph);
+}
+
+std::unique_ptr<LoadedKernels> AtenKernels::load(const Graph& graph, const MemoryLayout& layout) {
   BoundOperators bound(graph.nodes.size());
   ControlOperators controls(graph.nodes.size());
   std::vector<bool> reshapes(graph.nodes.size(), false);
@@ -191,7 +208,13 @@ std::unique_ptr<LoadedKernels> AtenKernels::load(const Graph& graph) {
     }
   }
   if (!findings.empty()) throw Error(std::move(findings));
-  plan_ = std::make_shared<const ValuePlan>(graph, constants_, reshapes);
+  plan_ = std::make_shared<const ValuePlan>(graph, constants_, reshapes, layout);
+  for (const ValuePlan::Root& root : plan_->roots()) {
+    // The operator that makes one result in its place makes all of them in memory that is given.
+    BoundOperator* maker = bound[graph.value(root.value).producer.index()].get();
+    if (root.placement && !maker->calls_into())
+      maker->use_out_variant(*find_out_variant(maker->handle()));
+  }
   return std::make_unique<LoadedAten>(graph, std::move(bound), std::move(controls), plan_);
 }
 

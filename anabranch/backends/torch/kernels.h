@@ -18,7 +18,8 @@ class AtenKernels : public KernelSet {
 
   /// Beside what KernelSet says, throws Error ("control-flow", "undefined-symbol",
   /// "bad-constants").
-  std::unique_ptr<LoadedKernels> load(const Graph& graph) override;
+  std::unique_ptr<LoadedKernels> load(const Graph& graph, const MemoryLayout& layout) override;
+  std::vector<bool> placeable(const Graph& graph) const override;
 
   /// How values are laid out, for who binds inputs and takes outputs; after load().
   std::shared_ptr<const ValuePlan> plan() const { return plan_; }

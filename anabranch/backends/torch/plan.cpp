@@ -20,11 +20,12 @@ const std::string* symbol_name(const Expr& expr, std::vector<std::string>& scrat
 }  // namespace
 
 ValuePlan::ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
-                     const std::vector<bool>& reshapes)
+                     const std::vector<bool>& reshapes, const MemoryLayout& layout)
     : graph_(graph),
       constants_(std::move(constants)),
       places_(graph.values.size()),
-      buffer_roots_(graph.buffer_count) {
+      buffer_roots_(graph.buffer_count),
+      arena_bytes_(layout.arena_bytes) {
   for (const Node& node : graph.nodes) place_results(node);
   size_t wanted = 0;
   for (const Root& root : roots_) wanted += root.origin == Origin::Constant;
@@ -32,6 +33,7 @@ ValuePlan::ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
     throw Error("bad-constants", fmt::format("the graph has {} constants, {} tensors were given",
                                              wanted, constants_.size()));
   }
+  for (Root& root : roots_) root.placement = layout.of(root.buffer);
   mark_written();
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!reshapes[i]) continue;

@@ -7,10 +7,12 @@
 
 #include <ATen/core/TensorBody.h>
 
+#include <optional>
 #include <vector>
 
 #include "anabranch/backends/torch/geometry.h"
 #include "anabranch/ir/graph.h"
+#include "anabranch/schedule/schedule.h"
 
 namespace anabranch::torch_backend {
 
@@ -23,9 +25,10 @@ class ValuePlan {
     BufferId buffer;
     Origin origin = Origin::Result;
     Geometry geometry;
-    bool viewed = false;    // some value shows its memory in another way
-    bool written = false;   // some operator changes its memory
-    bool reshaped = false;  // some operator changes its sizes or strides
+    bool viewed = false;                 // some value shows its memory in another way
+    bool written = false;                // some operator changes its memory
+    bool reshaped = false;               // some operator changes its sizes or strides
+    std::optional<Placement> placement;  // in the arena of the call
   };
   struct Place {
     size_t root = 0;
@@ -56,10 +59,12 @@ class ValuePlan {
   };
 
   /// `constants`: one tensor per constant of the graph. `reshapes`: by node, whether the operator
-  /// changes its operand's sizes or strides. Throws Error ("bad-constants", "bad-view",
-  /// "undefined-symbol").
+  /// changes its operand's sizes or strides. `layout`: the arena, see KernelSet::load. Throws Error
+  /// ("bad-constants", "bad-view", "undefined-symbol").
   ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
-            const std::vector<bool>& reshapes);
+            const std::vector<bool>& reshapes, const MemoryLayout& layout);
+
+  int64_t arena_bytes() const { return arena_bytes_; }
 
   const std::vector<Root>& roots() const { return roots_; }
   /// Of a tensor value.
@@ -102,6 +107,7 @@ class ValuePlan {
   std::vector<std::vector<DefinedSymbol>> defined_symbols_;  // by NodeId
   std::vector<std::string> late_symbols_;
   bool writes_inputs_ = false;
+  int64_t arena_bytes_ = 0;
 };
 
 }  // namespace anabranch::torch_backend

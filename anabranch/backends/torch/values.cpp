@@ -1,5 +1,8 @@
 #include "anabranch/backends/torch/values.h"
 
+#include <ATen/ops/empty_strided.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/InferenceMode.h>
 
 namespace anabranch::torch_backend {
@@ -11,6 +14,32 @@ TorchValues::TorchValues(const ValuePlan& plan, const Materializer& materializer
     if (plan.roots()[i].origin == ValuePlan::Origin::Constant)
       roots_[i] = plan.constants()[constant++];
   }
+  place_results();
+  make_windows();
+}
+
+void TorchValues::place_results() {
+  if (plan_.arena_bytes() == 0) return;
+  arena_ = c10::GetCPUAllocator()->allocate(static_cast<size_t>(plan_.arena_bytes()));
+  for (size_t i = 0; i < roots_.size(); ++i) {
+    const ValuePlan::Root& root = plan_.roots()[i];
+    if (!root.placement) continue;
+    void* memory = static_cast<char*>(arena_.get()) + root.placement->offset;
+    roots_[i] = make_placed(memory, static_cast<size_t>(root.placement->size), root.geometry);
+  }
+}
+
+void TorchValues::make_windows() {
+  windows_.resize(plan_.graph().values.size());
+  c10::InferenceMode ordinary(false);
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    if (!plan_.graph().values[i].tensor()) continue;
+    const ValuePlan::Place& place = plan_.place(ValueId(i));
+    const ValuePlan::Root& root = plan_.roots()[place.root];
+    bool known = root.placement || root.origin == ValuePlan::Origin::Constant;
+    if (!place.window || !known || root.reshaped || !place.geometry.is_static()) continue;
+    windows_[i] = make_window(roots_[place.root], root.geometry, place.geometry, {});
+  }
 }
 
 at::Tensor TorchValues::tensor(ValueId value) const {
@@ -18,6 +47,7 @@ at::Tensor TorchValues::tensor(ValueId value) const {
   const ValuePlan::Place& place = plan_.place(value);
   const at::Tensor& root = roots_[place.root];
   if (!place.window) return root;
+  if (windows_[value.index()].defined()) return windows_[value.index()];
   return make_window(root, plan_.roots()[place.root].geometry, place.geometry, symbols);
 }
 
@@ -37,6 +67,17 @@ at::Tensor TorchValues::output(ValueId value) {
     view.unsafeGetTensorImpl()->set_version_counter(root.unsafeGetTensorImpl()->version_counter());
   }
   return view;
+}
+
+at::Tensor TorchValues::destination(ValueId value) {
+  const ValuePlan::Place& place = plan_.place(value);
+  const ValuePlan::Root& root = plan_.roots()[place.root];
+  if (root.placement) return roots_[place.root];
+  Window scratch;
+  const Window& window = root.geometry.window(symbols, scratch);
+  at::Tensor fresh = at::empty_strided(window.sizes, window.strides, root.geometry.dtype());
+  roots_[place.root] = fresh;
+  return fresh;
 }
 
 void TorchValues::store(ValueId value, at::Tensor tensor) {
@@ -59,13 +100,15 @@ void TorchValues::store(ValueId value, at::Tensor tensor) {
 void TorchValues::release(BufferId buffer) noexcept {
   if (watched_) return;
   for (size_t root : plan_.roots_of(buffer)) {
-    if (plan_.roots()[root].origin == ValuePlan::Origin::Result) roots_[root].reset();
+    const ValuePlan::Root& planned = plan_.roots()[root];
+    if (planned.origin == ValuePlan::Origin::Result && !planned.placement) roots_[root].reset();
   }
 }
 
 void TorchValues::clear() noexcept {
   for (size_t i = 0; i < roots_.size(); ++i) {
-    if (plan_.roots()[i].origin != ValuePlan::Origin::Constant) roots_[i].reset();
+    const ValuePlan::Root& root = plan_.roots()[i];
+    if (root.origin != ValuePlan::Origin::Constant && !root.placement) roots_[i].reset();
   }
   own_.clear();
   watched_ = false;
@@ -83,7 +126,8 @@ void TorchValues::watch() {
   watched_ = true;
   own_.resize(plan_.graph().values.size());
   for (size_t i = 0; i < roots_.size(); ++i) {
-    if (roots_[i].defined()) own_[plan_.roots()[i].value.index()] = roots_[i];
+    bool given = plan_.roots()[i].origin != ValuePlan::Origin::Result;
+    if (given && roots_[i].defined()) own_[plan_.roots()[i].value.index()] = roots_[i];
   }
 }
 

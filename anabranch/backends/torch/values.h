@@ -22,7 +22,8 @@ class Materializer {
 };
 
 /// Different roots may be used by different threads at once; the schedule's events order the uses
-/// of one root. Windows are made for each use, so that no two threads share a tensor object.
+/// of one root. Placed results and the windows on them are tensors made once, on the arena of the
+/// context; other windows are made for each use.
 class TorchValues : public CallValues, public OperandSource {
  public:
   /// `foreign`: some operator needs all of the caller's thread-local state (see CallerState).
@@ -37,12 +38,15 @@ class TorchValues : public CallValues, public OperandSource {
   /// the same object, and a view with the version counter of its base where it has a view.
   at::Tensor output(ValueId value);
 
+  /// What an operator is to write its result into: the placed tensor, or a fresh one, which is the
+  /// result from then on.
+  at::Tensor destination(ValueId value);
   /// The result of an operator. Ignored unless the value is a root or the call is watched.
   void store(ValueId value, at::Tensor tensor);
   void set_root(size_t root, at::Tensor tensor) { roots_[root] = std::move(tensor); }
   /// Drops the results that live in the buffer.
   void release(BufferId buffer) noexcept;
-  /// Drops everything but the constants.
+  /// Drops everything but the constants and what is placed.
   void clear() noexcept;
 
   /// A watched call runs every operator of the program, views too, through the whole dispatcher,
@@ -61,12 +65,17 @@ class TorchValues : public CallValues, public OperandSource {
   const ValuePlan& plan() const { return plan_; }
 
  private:
+  void place_results();
+  void make_windows();
+
   const ValuePlan& plan_;
   const Materializer& materializer_;
   bool foreign_;
   CallerState caller_;
-  std::vector<at::Tensor> roots_;  // by root
-  std::vector<at::Tensor> own_;    // by value, in a watched call
+  c10::DataPtr arena_;
+  std::vector<at::Tensor> roots_;    // by root
+  std::vector<at::Tensor> windows_;  // by value: those that are the same in every call
+  std::vector<at::Tensor> own_;      // by value, in a watched call
   bool watched_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "anabranch/ir/conflict.h"
 #include "anabranch/ir/text.h"
 #include "anabranch/passes/pipeline.h"
 #include "anabranch/schedule/text.h"
@@ -114,6 +115,41 @@ TEST_P(RandomPrograms, BuffersAreReleasedByTheirMaximalUses) {
       bool used = !testing_support::users(g, BufferId(b)).empty();
       EXPECT_EQ(planned.contains(b), used && !given.contains(b)) << "b" << b;
     }
+  }
+}
+
+// Sharers of bytes are ordered whichever slow way one looks at it, and no bound is broken.
+TEST_P(RandomPrograms, PlacementsShareOnlyWhatIsOrdered) {
+  passes::PipelineOptions options;
+  options.placeable = [](const Graph& g) { return std::vector<bool>(g.buffer_count, true); };
+  passes::Compiled compiled = passes::compile(graph(), options);
+  const passes::MemoryReport& memory = compiled.memory;
+  EXPECT_LE(memory.lower_bound, memory.arena);
+  EXPECT_LE(memory.arena, memory.unshared);
+  for (const Schedule* schedule : {&compiled.schedule, &compiled.serial}) {
+    Relation order = testing_support::schedule_order(compiled.graph, *schedule);
+    auto ends_before = [&](const BufferLife& a, const BufferLife& b) {
+      for (NodeId user : testing_support::users(compiled.graph, a.buffer)) {
+        if (!order[user.index()][b.acquire.index()]) return false;
+      }
+      return true;
+    };
+    size_t placed = 0;
+    for (const BufferLife& a : schedule->buffers) {
+      if (!a.placement) continue;
+      ++placed;
+      EXPECT_EQ(a.placement->offset % 64, 0);
+      for (const BufferLife& b : schedule->buffers) {
+        if (!b.placement || a.buffer == b.buffer) continue;
+        ByteRange first{a.placement->offset, a.placement->offset + a.placement->size};
+        ByteRange second{b.placement->offset, b.placement->offset + b.placement->size};
+        if (first.overlaps(second)) {
+          EXPECT_TRUE(ends_before(a, b) || ends_before(b, a))
+              << "b" << a.buffer.index() << " and b" << b.buffer.index();
+        }
+      }
+    }
+    EXPECT_EQ(placed, memory.placed);
   }
 }
 

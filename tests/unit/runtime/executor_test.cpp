@@ -45,7 +45,7 @@ TEST(Executor, FoldedStreamsRunOnLaneZeroAndTakeNoOther) {
   EXPECT_THAT(device->lanes_used, ::testing::ElementsAre(0u, 1u));
   EXPECT_THAT(harness.executor().lanes(), ::testing::ElementsAre(0u, 0u, 1u));
   ReferenceKernels kernels;
-  auto loaded = kernels.load(harness.graph());
+  auto loaded = kernels.load(harness.graph(), {});
   Executor apart(harness.graph(), harness.schedule(), *device, *loaded, false);
   EXPECT_THAT(apart.lanes(), ::testing::ElementsAre(0u, 1u, 2u));
 }

@@ -1,0 +1,15 @@
+// Which buffers ATen's kernels can make in planned memory.
+#pragma once
+
+#include <vector>
+
+#include "anabranch/ir/graph.h"
+
+namespace anabranch::torch_backend {
+
+/// By BufferId: see KernelSet::placeable. True for results of known size of ATen operators with an
+/// out variant, unless an operator that may keep its operands uses the buffer: one from outside
+/// torch, a control operator, a collective, or one that reshapes its operand.
+std::vector<bool> placeable_buffers(const Graph& graph);
+
+}  // namespace anabranch::torch_backend
