@@ -186,7 +186,7 @@ def test_compiled_models_in_an_exit_handler():
 FORK = """
 size = 1 << 18
 made = [chain(size=size), chain(streams=("2", ""), size=size)]
-zeros, expected = torch.zeros(size), torch.full((size,), 6.0)
+zeros = torch.zeros(size)
 torch.set_num_threads(2)
 (torch.ones(600, 600) @ torch.ones(600, 600)).sum()  # OpenMP has its threads now
 for each in made:
@@ -195,10 +195,7 @@ for each in made:
 def child():
     for each in made * 3:
         (out,), _ = each.run([zeros], [])
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # for the comparison, which is eager: it would hang
-        assert same(out, expected)
-        torch.set_num_threads(threads)
+        assert (out.numpy() == 6).all()  # NumPy: an eager comparison would hang in OpenMP
 """
 
 
@@ -226,16 +223,18 @@ def test_fork_while_other_threads_call():
         threads = [threading.Thread(target=call) for _ in range(3)]
         for thread in threads:
             thread.start()
+        codes = []
         for _ in range(4):
             pid = os.fork()
             if pid == 0:
                 signal.alarm(120)
                 child()
                 os._exit(3)
-            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         stop = True
         for thread in threads:
             thread.join()
+        assert codes == [3] * 4, codes
         """))
 
 
