@@ -197,7 +197,7 @@ def test_each_rank_has_a_device_and_hccl_is_gloo(tmp_path):
          "-m", "anabranch", "run", str(script)], capture_output=True, text=True, timeout=300,
         env=os.environ | {"PYTHONPATH": os.path.join(ROOT, "python"), "OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr[-4000:]
-    assert done.stdout.count("all right\n") == 2
+    assert done.stdout.count("all right") == 2  # lines of two processes may mix
 
 
 # Under a function mode Dynamo traces differently: comparisons are methods named like `__eq__`.
