@@ -22,8 +22,18 @@ void start_thread() {
 
 // The threads that OpenMP keeps for a thread do not exist in the child of a fork, and it waits for
 // them all the same: there, operators of the thread that forked run on that thread alone.
-thread_local bool forked = false;
-[[maybe_unused]] const int watching = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+thread_local bool forked = false, renewed = false;
+[[maybe_unused]] const int watching = pthread_atfork(nullptr, nullptr, [] {
+  forked = true;
+  renewed = false;
+});
+
+// Torch makes a thread pool of its own anew when the child first sets a number of threads, and not
+// safely for several threads: the one that forked does it before any worker starts.
+void renew_pool() {
+  if (!renewed) at::init_num_threads();
+  renewed = true;
+}
 
 int openmp_threads() { return omp_get_max_threads ? omp_get_max_threads() : 1; }
 int swap_mkl(int threads) {
@@ -34,7 +44,10 @@ int swap_mkl(int threads) {
 
 ThreadSetting ThreadSetting::current() {
   start_thread();
-  if (forked) return {1, 1};
+  if (forked) {
+    renew_pool();
+    return {1, 1};
+  }
   int mkl = swap_mkl(0);
   swap_mkl(mkl);
   return {openmp_threads(), mkl};
