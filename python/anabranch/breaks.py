@@ -9,11 +9,9 @@ import sys
 
 import torch
 
-from anabranch.collectives import FUNCTIONAL
-from anabranch import markers
+from anabranch import collectives, markers
 from anabranch.errors import ScopeBreakError
 from anabranch.log import logger, warn_once
-
 
 _GENERATOR = "random operators of a compiled function use the default generator (torch.manual_seed)"
 
@@ -47,7 +45,7 @@ def _last_failure():
                 place = f"{entry.fail_user_frame_filename}:{entry.fail_user_frame_lineno}"
                 lines = (entry.fail_reason or "").strip().split("\n")
                 hints = [line.strip() for line in lines[1:]
-                         if FUNCTIONAL in line or _GENERATOR in line]
+                         if collectives.FUNCTIONAL in line or _GENERATOR in line]
                 return place, "; ".join(lines[:1] + hints[:1])
     except AttributeError:
         pass
@@ -77,7 +75,7 @@ def _generator_hint(message):
 
 
 def watch_breaks():
-    """Notes what Dynamo cannot trace: inside a scope or not; names the way out for generators."""
+    """Notes what Dynamo cannot trace, inside a scope or not, and names the way out in its message."""
     try:
         kind = torch._dynamo.exc.Unsupported
         original = kind.__init__
@@ -85,11 +83,13 @@ def watch_breaks():
         @functools.wraps(original)
         def explain(self, msg, *arguments, **keywords):
             _note_break()
-            original(self, f"{msg}{_generator_hint(str(msg))}", *arguments, **keywords)
+            hints = _generator_hint(str(msg)) + collectives.hint(str(msg))
+            original(self, f"{msg}{hints}", *arguments, **keywords)
 
         kind.__init__ = explain
     except AttributeError as problem:
-        logger.warning("every graph break in a function with scopes is an error: %s", problem)
+        logger.warning("messages about graph breaks stay as torch writes them, and every break in a "
+                       "function with scopes is an error: %s", problem)
 
 
 def check_scope(text):

@@ -3,13 +3,10 @@
 Without it such a collective is still an error; only the way out is not named.
 """
 
-import functools
 import os
 import re
 
 import torch
-
-from anabranch.log import logger
 
 FUNCTIONAL = "torch.distributed._functional_collectives"
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "distributed") + os.sep
@@ -74,21 +71,3 @@ def hint(message):
     name, place = call
     return (f"\n  Hint: instead of {name} at {place} write {FUNCTIONAL}.{_FORMS[name]}: it starts "
             "on the scope's stream, and whoever uses its result waits for it")
-
-
-def name_functional_forms():
-    """Makes Dynamo's message about a collective that it cannot trace name the way out."""
-    try:
-        kind = torch._dynamo.exc.Unsupported
-        original = kind.__init__
-
-        @functools.wraps(original)
-        def explain(self, msg, *arguments, **keywords):
-            original(self, f"{msg}{hint(str(msg))}", *arguments, **keywords)
-
-        kind.__init__ = explain
-    except AttributeError as problem:
-        logger.warning("messages about collectives stay as torch writes them: %s", problem)
-
-
-name_functional_forms()
