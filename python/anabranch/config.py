@@ -26,7 +26,8 @@ def _is_streams(value):
     if value in ("off", "cv", "auto"):
         return True
     policy, _, count = str(value).partition(":")
-    return policy in ("LoadBalance", "MainStream") and count.isascii() and count.isdecimal() and 1 <= int(count) <= 64
+    number = count.isascii() and count.isdecimal()
+    return policy in ("LoadBalance", "MainStream") and number and 1 <= int(count) <= 64
 
 
 def _is_core_limit(value):

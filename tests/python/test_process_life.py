@@ -49,6 +49,14 @@ def check(made, value=0.0, size=16, length=6):
     (out,), _ = made.run([torch.full((size,), value)], [])
     assert same(out, torch.full((size,), value + length)), out
 
+def interrupt_the_nap():
+    def interrupt():
+        started.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+        release.set()
+
+    threading.Thread(target=interrupt).start()
+
 x = torch.zeros(16)
 """
 
@@ -67,13 +75,7 @@ def run(script, *arguments, status=0, timeout=180, prelude=PRELUDE):
 def test_an_interrupt_during_a_call_comes_after_it():
     run("""
         made = chain("life.nap.default(%{})", streams=("1",))
-
-        def interrupt():
-            started.wait()
-            os.kill(os.getpid(), signal.SIGINT)
-            release.set()
-
-        threading.Thread(target=interrupt).start()
+        interrupt_the_nap()
         try:
             made.run([x], [])
             for _ in range(1000):  # the handler runs between two Python instructions
@@ -105,13 +107,7 @@ def test_an_uncaught_interrupt_ends_the_process():
     # Python ends itself with the signal then, so that a shell sees it
     run("""
         made = chain("life.nap.default(%{})", streams=("1",))
-
-        def interrupt():
-            started.wait()
-            os.kill(os.getpid(), signal.SIGINT)
-            release.set()
-
-        threading.Thread(target=interrupt).start()
+        interrupt_the_nap()
         while True:
             made.run([x], [])
         """, status=-2)
