@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "anabranch/ir/communication.h"
+
 namespace anabranch {
 namespace {
 
@@ -257,13 +259,6 @@ int widest(const OperatorCost& cost, const Shapes& shapes, const DeviceProfile& 
     parts = cost.flops / 1e6;
   }
   return static_cast<int>(std::clamp(std::ceil(parts), 1.0, 1024.0));
-}
-
-/// True if the operator's time is its own: it does not wait for other processes or users' code.
-bool works_alone(const Node& node) {
-  return node.bodies.empty() &&
-         std::all_of(node.effects.begin(), node.effects.end(),
-                     [](const Effect& effect) { return effect.kind == EffectKind::Random; });
 }
 
 OperatorCost cost_of(const Graph& graph, NodeId id, const DeviceProfile& profile) {

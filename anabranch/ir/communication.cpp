@@ -11,4 +11,10 @@ bool communicates(const Node& node) {
                      [](const Effect& effect) { return effect.kind == EffectKind::Collective; });
 }
 
+bool works_alone(const Node& node) {
+  return node.bodies.empty() && !communicates(node) &&
+         std::all_of(node.effects.begin(), node.effects.end(),
+                     [](const Effect& effect) { return effect.kind == EffectKind::Random; });
+}
+
 }  // namespace anabranch

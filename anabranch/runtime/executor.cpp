@@ -133,10 +133,7 @@ Executor::Step Executor::make_step(const Command& command, StreamId stream) cons
     step.launch = *launch;
     // A collective may have to wait for what this process does on another stream, so nobody may
     // wait for the collective; control operators and output hold no cores worth the name.
-    step.computes =
-        step.kind == Step::Kind::Launch && node.bodies.empty() && !communicates(node) &&
-        std::none_of(node.effects.begin(), node.effects.end(),
-                     [](const Effect& effect) { return effect.kind != EffectKind::Random; });
+    step.computes = step.kind == Step::Kind::Launch && works_alone(node);
   } else if (const auto* record = std::get_if<Record>(&command)) {
     step.kind = Step::Kind::Record;
     step.event = record->event;
