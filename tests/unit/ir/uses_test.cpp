@@ -5,6 +5,7 @@
 
 #include "anabranch/base/lexer.h"
 #include "anabranch/ir/text.h"
+#include "tests/unit/ir/two_halves.h"
 
 namespace anabranch {
 namespace {
@@ -102,14 +103,7 @@ TEST(UseTable, BodiesAddTheirEffectsAndWrites) {
 
 // x must not change before the second half of the collective has ended
 TEST(UseTable, MemoryInUseBesideTheOperands) {
-  Graph graph = parse_graph(R"(anabranch 1
-    graph "g" {
-      %x = input : f32[4] @b0
-      %g = gather(%x) effects(collective "0") : f32[8] @b1
-      %w = wait_tensor(%g) writes(%g) reads(%x) : f32[8] @b1
-      %y = relu_(%x) writes(%x) : f32[4] @b0
-      return %w
-    })");
+  Graph graph = parse_graph(testing_support::kTwoHalves);
   EXPECT_EQ(text_of(graph, 2), "update buffer b1 (%g); read buffer b0 (%x); ");
   EXPECT_NE(print_graph(graph).find("writes(%g) reads(%x) : f32[8] @b1"), std::string::npos);
 }

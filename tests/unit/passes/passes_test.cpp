@@ -7,6 +7,7 @@
 #include "anabranch/passes/thread_sensitive.h"
 #include "anabranch/schedule/text.h"
 #include "tests/unit/analysis/random_graph.h"
+#include "tests/unit/ir/two_halves.h"
 
 namespace anabranch {
 namespace {
@@ -49,14 +50,7 @@ TEST(RequiredPredecessors, ASizeSymbolComesFromTheOperatorThatMakesIt) {
 
 // gather(x) @comm … wait @comm; relu_(x) @other => relu_ after the wait, not only after the launch
 TEST(RequiredPredecessors, ACollectiveUsesItsOperandsUntilItsSecondHalf) {
-  Graph graph = parse_graph(R"(anabranch 1
-    graph "g" {
-      %x = input : f32[4] @b0
-      %g = gather(%x) effects(collective "0") : f32[8] @b1
-      %w = wait_tensor(%g) writes(%g) reads(%x) : f32[8] @b1
-      %y = relu_(%x) writes(%x) : f32[4] @b0
-      return %w
-    })");
+  Graph graph = parse_graph(testing_support::kTwoHalves);
   passes::order_effects(graph);
   std::vector<std::string> found;
   for (const passes::CrossEdge& edge : passes::required_predecessors(graph, NodeId(3))) {
