@@ -36,7 +36,7 @@ std::vector<Diagnostic> check_as_stated(Graph graph) {
   if (verify::has_errors(findings)) return findings;
   append(findings, passes::assign_streams(graph, false));
   Schedule schedule = passes::place_events(graph, nullptr);
-  passes::plan_buffers(graph, schedule);
+  passes::plan_buffers(graph, schedule, HappensBefore(graph, schedule));
   append(findings, verify::check_schedule(graph, schedule));
   return findings;
 }

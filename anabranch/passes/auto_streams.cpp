@@ -61,7 +61,8 @@ class Predictor {
     for (const Node& node : graph_.nodes) placed.push_back(node.stream);
     move_operators(graph_, partition);
     Schedule schedule = place_events(graph_, nullptr);
-    share_cores(graph_, schedule, costs_.used_threads(0), caps_);
+    HappensBefore order(graph_, schedule);
+    share_cores(graph_, schedule, order, costs_.used_threads(0), caps_);
     std::vector<size_t> lanes(schedule.streams.size());
     std::iota(lanes.begin(), lanes.end(), size_t{0});
     double makespan = predict_makespan(graph_, schedule, lanes, costs_, wait_ns);

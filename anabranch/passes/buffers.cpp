@@ -3,8 +3,7 @@
 // Guarantees: `acquire` is the operator that makes the buffer; `releases` are its maximal uses
 // under happens-before, pairwise unordered, waits that hand the buffer on included. Buffers of
 // inputs, constants and outputs belong to the caller and get no entry.
-#include "anabranch/analysis/happens_before.h"
-#include "anabranch/ir/uses.h"
+#include "anabranch/passes/buffer_users.h"
 #include "anabranch/passes/passes.h"
 
 namespace anabranch::passes {
@@ -45,8 +44,7 @@ std::vector<NodeId> maximal(const HappensBefore& order, const std::vector<NodeId
 
 }  // namespace
 
-void plan_buffers(const Graph& graph, Schedule& schedule) {
-  HappensBefore order(graph, schedule);
+void plan_buffers(const Graph& graph, Schedule& schedule, const HappensBefore& order) {
   UseTable uses(graph);
   std::vector<bool> outlives = outlive_call(graph);
   std::vector<BufferLife> lives(graph.buffer_count);
@@ -54,16 +52,12 @@ void plan_buffers(const Graph& graph, Schedule& schedule) {
     NodeId id(i);
     if (!order.stream(id).valid()) continue;
     auto use = [&](BufferId buffer) {
-      if (uses.is_resource(buffer) || outlives[buffer.index()]) return;
+      if (outlives[buffer.index()]) return;
       BufferLife& life = lives[buffer.index()];
       if (!life.acquire.valid()) life.acquire = id;
       add_user(order, id, life.releases);
     };
-    for (const Use& one : uses.of(id)) use(one.buffer);
-    if (graph.node(id).kind != NodeKind::Wait) continue;
-    for (ValueId result : graph.node(id).results) {
-      if (const TensorType* type = graph.value(result).tensor()) use(type->buffer);
-    }
+    for_each_buffer_in_use(graph, uses, id, use);
   }
   schedule.buffers.clear();
   for (size_t b = 0; b < lives.size(); ++b) {

@@ -229,12 +229,11 @@ std::vector<int> thread_caps(const Graph& graph, const CoreLimits& limits, int c
 }
 
 std::vector<Diagnostic> check_core_limits(const Graph& graph, const Schedule& schedule,
-                                          const CoreLimits& limits) {
+                                          const HappensBefore& order, const CoreLimits& limits) {
   bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     return computes(node) && limit_of(node, limits) > 0;
   });
   if (!any || schedule.streams.size() < 2) return {};
-  HappensBefore order(graph, schedule);
   ConcurrentLaunches concurrent(graph, schedule, order);
   for (OperatorClass which : {OperatorClass::Cube, OperatorClass::Vector}) {
     std::vector<NodeId> found = Search(graph, schedule, limits, concurrent, which).run();

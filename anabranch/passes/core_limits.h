@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "anabranch/analysis/happens_before.h"
 #include "anabranch/base/diagnostic.h"
 #include "anabranch/ir/graph.h"
 #include "anabranch/schedule/schedule.h"
@@ -42,6 +43,6 @@ std::vector<int> thread_caps(const Graph& graph, const CoreLimits& limits, int c
 /// A warning ("core-limit") when limited operators of several streams can run at the same moment
 /// and their limits sum above the device; at most one, about the first such operators.
 std::vector<Diagnostic> check_core_limits(const Graph& graph, const Schedule& schedule,
-                                          const CoreLimits& limits);
+                                          const HappensBefore& order, const CoreLimits& limits);
 
 }  // namespace anabranch::passes

@@ -8,14 +8,13 @@
 #include <algorithm>
 
 #include "anabranch/analysis/concurrency.h"
-#include "anabranch/analysis/happens_before.h"
 #include "anabranch/passes/passes.h"
 #include "anabranch/passes/thread_sensitive.h"
 
 namespace anabranch::passes {
 
-void share_cores(const Graph& graph, Schedule& schedule, int cores, const std::vector<int>& caps) {
-  HappensBefore order(graph, schedule);
+void share_cores(const Graph& graph, Schedule& schedule, const HappensBefore& order, int cores,
+                 const std::vector<int>& caps) {
   std::vector<uint32_t> width = concurrent_streams(graph, schedule, order);
   for (StreamProgram& program : schedule.streams) {
     for (Command& command : program.commands) {

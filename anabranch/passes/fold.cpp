@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "anabranch/analysis/concurrency.h"
-#include "anabranch/analysis/happens_before.h"
 #include "anabranch/analysis/makespan.h"
 #include "anabranch/passes/own_stream.h"
 #include "anabranch/passes/partition.h"
@@ -46,14 +45,13 @@ struct StreamFacts {
 
 class Folder {
  public:
-  Folder(const Graph& graph, Schedule& schedule, const CostModel& costs,
+  Folder(const Graph& graph, Schedule& schedule, const HappensBefore& order, const CostModel& costs,
          const std::vector<int>& caps)
       : graph_(graph),
         schedule_(schedule),
         costs_(costs),
         caps_(caps),
         facts_(schedule.streams.size()) {
-    HappensBefore order(graph, schedule);
     std::vector<uint32_t> width = concurrent_streams(graph, schedule, order);
     for (size_t s = 0; s < facts_.size(); ++s) {
       for (const Command& command : schedule.streams[s].commands) {
@@ -103,7 +101,7 @@ class Folder {
     if (guessed) return std::nullopt;
     double streams = predict(costs_.profile().wait_ns);
     Schedule serial = serial_schedule(graph_);
-    share_cores(graph_, serial, costs_.used_threads(0), caps_);
+    share_cores(graph_, serial, HappensBefore(graph_, serial), costs_.used_threads(0), caps_);
     const size_t lane = 0;
     double one = predict_makespan(graph_, serial, {&lane, 1}, costs_, 0);
     if (streams < kGain * one) return std::nullopt;
@@ -175,9 +173,10 @@ class Folder {
 }  // namespace
 
 std::optional<Diagnostic> fold_streams(const Graph& graph, Schedule& schedule,
-                                       const CostModel& costs, const std::vector<int>& caps) {
+                                       const HappensBefore& order, const CostModel& costs,
+                                       const std::vector<int>& caps) {
   if (schedule.streams.size() < 2) return std::nullopt;
-  return Folder(graph, schedule, costs, caps).run();
+  return Folder(graph, schedule, order, costs, caps).run();
 }
 
 }  // namespace anabranch::passes

@@ -12,9 +12,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <unordered_map>
 
-#include "anabranch/analysis/happens_before.h"
 #include "anabranch/ir/uses.h"
 
 namespace anabranch::passes {
@@ -32,8 +30,8 @@ struct Item {
 
 class Sharing {
  public:
-  Sharing(const Graph& graph, const Schedule& schedule)
-      : schedule_(schedule), order_(graph, schedule) {}
+  Sharing(const Schedule& schedule, const HappensBefore& order)
+      : schedule_(schedule), order_(order) {}
 
   /// True if nothing uses `first` any more when `second` is made.
   bool precedes(const Item& first, const Item& second) const {
@@ -45,7 +43,7 @@ class Sharing {
 
  private:
   const Schedule& schedule_;
-  HappensBefore order_;
+  const HappensBefore& order_;
 };
 
 using Offsets = std::vector<int64_t>;  // by item
@@ -195,10 +193,10 @@ int64_t most_at_once(const Graph& graph, const Schedule& schedule, const std::ve
 
 }  // namespace
 
-MemoryReport plan_memory(const Graph& graph, Schedule& schedule,
+MemoryReport plan_memory(const Graph& graph, Schedule& schedule, const HappensBefore& order,
                          const std::vector<bool>& placeable) {
   std::vector<Item> items = find_items(graph, schedule, placeable);
-  Sharing sharing(graph, schedule);
+  Sharing sharing(schedule, order);
   Offsets offsets = as_they_come(items, sharing);
   if (items.size() <= kMostForAllPairs) {
     Offsets other = largest_first(items, sharing);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "anabranch/analysis/happens_before.h"
 #include "anabranch/ir/graph.h"
 #include "anabranch/schedule/schedule.h"
 
@@ -20,9 +21,10 @@ struct MemoryReport {
 };
 
 /// memory_plan.cpp: gives a placement to each buffer of `schedule.buffers` that is `placeable` (by
-/// BufferId) and whose size is known. Two buffers share bytes only if all last users of one happen
-/// before the operator that makes the other. Offsets are multiples of 64 bytes.
-MemoryReport plan_memory(const Graph& graph, Schedule& schedule,
+/// BufferId) and whose size is known; `order` is the schedule's. Two buffers share bytes only if
+/// all last users of one happen before the operator that makes the other. Offsets are multiples of
+/// 64 bytes.
+MemoryReport plan_memory(const Graph& graph, Schedule& schedule, const HappensBefore& order,
                          const std::vector<bool>& placeable);
 
 /// reuse_order.cpp: adds the Effect edges that make the placements of `serial`, a schedule in

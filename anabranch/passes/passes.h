@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "anabranch/analysis/cost.h"
+#include "anabranch/analysis/happens_before.h"
 #include "anabranch/base/diagnostic.h"
 #include "anabranch/ir/graph.h"
 #include "anabranch/schedule/schedule.h"
@@ -74,20 +75,25 @@ Schedule place_events(const Graph& graph, EventReport* report);
 /// schedule_builder.cpp: every launched operator in program order on the default stream.
 Schedule serial_schedule(const Graph& graph);
 
+// The passes below decide about a finished schedule; `order` is its happens-before, which none of
+// them changes.
+
 /// buffers.cpp: fills schedule.buffers: where each intermediate buffer is acquired and its last
 /// uses.
-void plan_buffers(const Graph& graph, Schedule& schedule);
+void plan_buffers(const Graph& graph, Schedule& schedule, const HappensBefore& order);
 
 /// fold.cpp: marks the streams whose own worker cannot pay by the costs (StreamProgram::folded).
 /// After share_cores with the same caps, which must run again if anything was folded. Returns one
 /// note with the reason if so.
 std::optional<Diagnostic> fold_streams(const Graph& graph, Schedule& schedule,
-                                       const CostModel& costs, const std::vector<int>& caps);
+                                       const HappensBefore& order, const CostModel& costs,
+                                       const std::vector<int>& caps);
 
 /// cores.cpp: sets Launch::threads so that operators that can run at the same moment share `cores`,
 /// and Launch::exclusive for operators whose bits depend on the thread count. `caps`, empty or by
 /// NodeId (core_limits.h), bounds the threads of an operator, also when it runs alone. Folded
 /// streams count as the default stream.
-void share_cores(const Graph& graph, Schedule& schedule, int cores, const std::vector<int>& caps);
+void share_cores(const Graph& graph, Schedule& schedule, const HappensBefore& order, int cores,
+                 const std::vector<int>& caps);
 
 }  // namespace anabranch::passes

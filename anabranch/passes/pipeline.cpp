@@ -19,8 +19,9 @@ void require_legal(const std::vector<Diagnostic>& findings) {
 void plan_small(const PipelineOptions& options, Compiled& compiled) {
   Graph& graph = compiled.graph;
   compiled.serial = serial_schedule(graph);
-  plan_buffers(graph, compiled.serial);
-  compiled.memory = plan_memory(graph, compiled.serial, options.placeable(graph));
+  HappensBefore order(graph, compiled.serial);
+  plan_buffers(graph, compiled.serial, order);
+  compiled.memory = plan_memory(graph, compiled.serial, order, options.placeable(graph));
   compiled.memory.reuse_edges = order_reuse(graph, compiled.serial);
 }
 
@@ -72,21 +73,22 @@ void make_schedule(const PipelineOptions& options, const CostModel& costs,
   const Graph& graph = compiled.graph;
   Schedule& schedule = compiled.schedule;
   schedule = place_events(graph, &compiled.events);
-  plan_buffers(graph, schedule);
-  share_cores(graph, schedule, options.cores, caps);
+  HappensBefore order(graph, schedule);
+  plan_buffers(graph, schedule, order);
+  share_cores(graph, schedule, order, options.cores, caps);
   if (options.fold) {
-    if (auto folded = fold_streams(graph, schedule, costs, caps)) {
+    if (auto folded = fold_streams(graph, schedule, order, costs, caps)) {
       note(compiled, std::move(folded));
-      share_cores(graph, schedule, options.cores, caps);  // fewer threads share them now
+      share_cores(graph, schedule, order, options.cores, caps);  // fewer threads share them now
     }
   }
-  for (Diagnostic& found : check_core_limits(graph, schedule, options.limits)) {
+  for (Diagnostic& found : check_core_limits(graph, schedule, order, options.limits)) {
     compiled.diagnostics.push_back(std::move(found));
   }
   if (options.small_memory) {
     copy_placements(compiled.serial, schedule);
   } else if (options.placeable) {
-    compiled.memory = plan_memory(graph, schedule, options.placeable(graph));
+    compiled.memory = plan_memory(graph, schedule, order, options.placeable(graph));
   }
   if (options.verify) require_legal(verify::check_schedule(graph, schedule));
 }
@@ -95,8 +97,9 @@ void make_schedule(const PipelineOptions& options, const CostModel& costs,
 void make_serial(const PipelineOptions& options, const std::vector<int>& caps, Compiled& compiled) {
   const Graph& graph = compiled.graph;
   compiled.serial = serial_schedule(graph);
-  plan_buffers(graph, compiled.serial);
-  share_cores(graph, compiled.serial, options.cores, caps);
+  HappensBefore order(graph, compiled.serial);
+  plan_buffers(graph, compiled.serial, order);
+  share_cores(graph, compiled.serial, order, options.cores, caps);
   copy_placements(compiled.schedule, compiled.serial);
   if (options.verify) require_legal(verify::check_schedule(graph, compiled.serial));
 }

@@ -5,7 +5,7 @@
 // the edges go forward.
 #include <algorithm>
 
-#include "anabranch/ir/uses.h"
+#include "anabranch/passes/buffer_users.h"
 #include "anabranch/passes/dependencies.h"
 #include "anabranch/passes/memory_plan.h"
 
@@ -16,16 +16,10 @@ std::vector<std::vector<NodeId>> users_by_buffer(const Graph& graph) {
   UseTable uses(graph);
   std::vector<std::vector<NodeId>> users(graph.buffer_count);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    auto add = [&](BufferId buffer) {
-      if (uses.is_resource(buffer)) return;
+    for_each_buffer_in_use(graph, uses, NodeId(i), [&](BufferId buffer) {
       std::vector<NodeId>& known = users[buffer.index()];
       if (known.empty() || known.back() != NodeId(i)) known.push_back(NodeId(i));
-    };
-    for (const Use& use : uses.of(NodeId(i))) add(use.buffer);
-    if (graph.nodes[i].kind != NodeKind::Wait) continue;
-    for (ValueId result : graph.nodes[i].results) {
-      if (const TensorType* type = graph.value(result).tensor()) add(type->buffer);
-    }
+    });
   }
   return users;
 }

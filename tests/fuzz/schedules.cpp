@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "anabranch/analysis/happens_before.h"
 #include "anabranch/ir/text.h"
 #include "anabranch/ir/uses.h"
 #include "anabranch/passes/pipeline.h"
@@ -139,7 +140,7 @@ class Breaker {
       graph.nodes[i].control.erase(graph.nodes[i].control.begin() + static_cast<ptrdiff_t>(k));
       Schedule schedule = passes::place_events(graph, nullptr);
       bool legal = Walk(schedule).before(from, NodeId(i));
-      if (legal) passes::plan_buffers(graph_, schedule);
+      if (legal) passes::plan_buffers(graph_, schedule, HappensBefore(graph_, schedule));
       Problem problem = expect(legal, schedule,
                                fmt::format("placed without the order {} -> {}",
                                            graph_.node(from).name, graph_.nodes[i].name));

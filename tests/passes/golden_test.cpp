@@ -183,9 +183,10 @@ const std::map<std::string, Pass>& all_passes() {
          profile.cores = golden.cores();
          passes::assign_streams(graph, false);
          Schedule schedule = passes::place_events(graph, nullptr);
-         passes::share_cores(graph, schedule, golden.cores(), {});
-         auto note = passes::fold_streams(graph, schedule, CostModel(graph, profile), {});
-         passes::share_cores(graph, schedule, golden.cores(), {});
+         HappensBefore order(graph, schedule);
+         passes::share_cores(graph, schedule, order, golden.cores(), {});
+         auto note = passes::fold_streams(graph, schedule, order, CostModel(graph, profile), {});
+         passes::share_cores(graph, schedule, order, golden.cores(), {});
          return print_schedule(graph, schedule) + (note ? to_string(*note) + "\n" : "");
        }},
       {"events",
@@ -197,15 +198,16 @@ const std::map<std::string, Pass>& all_passes() {
       {"buffers",
        [](const Golden&, Graph graph) {
          Schedule schedule = passes::place_events(graph, nullptr);
-         passes::plan_buffers(graph, schedule);
+         passes::plan_buffers(graph, schedule, HappensBefore(graph, schedule));
          return print_schedule(graph, schedule);
        }},
       {"memory",
        [](const Golden&, Graph graph) {
          Schedule schedule = passes::place_events(graph, nullptr);
-         passes::plan_buffers(graph, schedule);
-         passes::MemoryReport report =
-             passes::plan_memory(graph, schedule, std::vector<bool>(graph.buffer_count, true));
+         HappensBefore order(graph, schedule);
+         passes::plan_buffers(graph, schedule, order);
+         passes::MemoryReport report = passes::plan_memory(
+             graph, schedule, order, std::vector<bool>(graph.buffer_count, true));
          return print_schedule(graph, schedule) +
                 fmt::format("placed {} arena {} lower bound {} unshared {}\n", report.placed,
                             report.arena, report.lower_bound, report.unshared);
@@ -214,10 +216,11 @@ const std::map<std::string, Pass>& all_passes() {
        [](const Golden& golden, Graph graph) {
          Schedule schedule = passes::place_events(graph, nullptr);
          passes::CoreLimits limits = golden.limits();
-         passes::share_cores(graph, schedule, golden.cores(),
+         HappensBefore order(graph, schedule);
+         passes::share_cores(graph, schedule, order, golden.cores(),
                              passes::thread_caps(graph, limits, golden.cores()));
          return print_schedule(graph, schedule) +
-                print(passes::check_core_limits(graph, schedule, limits));
+                print(passes::check_core_limits(graph, schedule, order, limits));
        }},
       {"verify",
        [](const Golden& golden, Graph graph) {

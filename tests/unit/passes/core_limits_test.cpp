@@ -101,7 +101,7 @@ TEST_P(RandomLimits, WarnWhenTwoThatCanRunTogetherDoNotFit) {
       pair = pair || (together && limit(a) + limit(b) > 48);
     }
   }
-  auto found = passes::check_core_limits(g, compiled.schedule, {});
+  auto found = passes::check_core_limits(g, compiled.schedule, order, {});
   ASSERT_LE(found.size(), 1u);
   EXPECT_TRUE(!pair || found.size() == 1u);
   if (found.empty()) return;
