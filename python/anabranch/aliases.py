@@ -15,6 +15,7 @@ HOMES = {
     "npugraph_ex": {"npugraph_ex": "anabranch.npugraph_ex"},
     "torch_npu": {
         "torch_npu.dynamo.torchair": "anabranch.torchair",
+        "torch_npu.npu.amp": "anabranch.npu.amp",
         "torch_npu.npu": "anabranch.npu.device",
         "torch_npu": "anabranch.npu",
     },

@@ -200,11 +200,21 @@ def test_each_rank_has_a_device_and_hccl_is_gloo(tmp_path):
     assert done.stdout.count("all right") == 2  # lines of two processes may mix
 
 
-# Under a function mode Dynamo traces differently: comparisons are methods named like `__eq__`.
+# Dynamo does not see the mode that maps the names: under a mode it traces differently.
 TRACED = """
+    import numpy as np
     import torch, torchair
 
-    def f(x):
+    def check(f, *arguments):
+        torch._dynamo.reset()
+        g = torch.compile(f, backend=torchair.get_npu_backend(), fullgraph=True, dynamic=False)
+        copies = [[a.clone() for a in arguments] for _ in range(2)]
+        mine, eager = (torch.utils._pytree.tree_leaves(h(*c)) for h, c in zip((g, f), copies))
+        assert all(type(a) is type(b) for a, b in zip(mine, eager, strict=True)), f
+        for a, b in zip(mine, eager):
+            torch.testing.assert_close(torch.as_tensor(a), torch.as_tensor(b))
+
+    def names(x):
         with torchair.scope.npu_stream_switch("s"), torch.autocast("npu", dtype=torch.bfloat16):
             y = x @ x
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -212,16 +222,138 @@ TRACED = """
         x.masked_fill_((torch.arange(4) == 2) | (x <= 0), 7.0)
         return x.unflatten(0, (2, -1)) + 1, y, z
 
-    g = torch.compile(f, backend=torchair.get_npu_backend(), fullgraph=True, dynamic=False)
+    def numpy(x):
+        with torchair.scope.npu_stream_switch("s"):
+            y = np.sin(x.numpy()) + np.ones((4, 4), dtype=np.float32)
+        return torch.from_numpy(y) * 2
+
+    def transforms(x):
+        f = lambda t: (t.sin() * t).sum() + torch.ones(1, device="npu")[0]
+        row = x[0]
+        return (torch.func.hessian(f)(row), torch.func.jacfwd(f)(row), torch.func.jacrev(f)(row),
+                torch.func.grad(f)(row), torch.vmap(f)(x), torch.func.jvp(f, (row,), (row,)))
+
+    def branch(x):
+        return torch.cond(x.sum() > 0, lambda t: t + torch.ones(4, device="npu"),
+                          lambda t: t.to("npu:0") - 1, (x,))
+
+    def attention(x):
+        q = x.view(1, 2, 4, 2)
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            return torch.nn.functional.scaled_dot_product_attention(q, q, q)
+
+    def numbers(x):
+        number = torch.npu.current_device()
+        return (x.to(number) + torch.zeros(4, device=number), x.to(torch.device(number)),
+                torch.zeros(4, device=f"npu:{number}"), torch.Tensor.to(x, "npu", torch.float64),
+                x.npu(0), x.type("torch.npu.FloatTensor"), x.to(dtype=torch.int32).to(1 == 1))
+
+    def asked(x):
+        if torch.is_autocast_enabled("npu"):
+            return x
+        return x.to(torch.get_autocast_dtype("npu"))
+
+    class Doubling(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            return result * 2 if function is torch.sin else result
+
+    def own_mode(x):
+        with Doubling():
+            y = torch.sin(x) + torch.zeros(4, device="npu")
+        return y, torch.sin(x)
+
     x = torch.randn(4, 4)
-    assert all(map(torch.equal, g(x.clone()), f(x.clone())))
+    for f in (names, numpy, transforms, branch, attention, numbers, asked, own_mode):
+        check(f, x)
+    with Doubling():
+        check(lambda t: torch.sin(t.npu()) + torch.zeros(4, device="npu"), x)
+    check(lambda t: torch.sin(t.npu()), x)
+    check(lambda t: t * 2 + 1, x.as_subclass(type("Own", (torch.Tensor,), {})))
+    torch.set_default_device("npu")
+    check(lambda t: t + torch.ones(4), x)
+    torch.set_default_device(None)
+    assert len(torch.overrides._get_current_function_mode_stack()) == 1  # ours is still there
+    try:
+        check(lambda t: t.to("npu:7"), x)
+    except Exception as error:
+        assert "there is no device npu:7" in str(error), error
+    print("all right")
+"""
+
+# What eager programs do with devices besides making tensors.
+EAGER = """
+    import copy, pickle
+    import torch, torch_npu
+    from torch.npu.amp import GradScaler, autocast
+    from torch.utils.checkpoint import DefaultDeviceType, checkpoint
+    from torch.utils.data import DataLoader, TensorDataset
+
+    generator = torch.Generator("npu").manual_seed(3)
+    assert type(generator) is torch.Generator
+    again = pickle.loads(pickle.dumps(generator))
+    assert torch.equal(torch.rand(3, generator=again), torch.rand(3, generator=generator))
+    class Own(torch.Generator):
+        pass
+    assert isinstance(Own("npu"), Own) and not isinstance(generator, Own)
+
+    x = torch.ones(4, requires_grad=True)
+    x.register_hook(lambda g: g + torch.ones(4, device="npu"))
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [3] * 4
+    assert torch.autograd.grad((x * 2).sum(), x)[0].tolist() == [3] * 4
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type="npu")
+        def forward(ctx, a):
+            return a * 2
+        @staticmethod
+        @torch.amp.custom_bwd(device_type="npu")
+        def backward(ctx, g):
+            return g * torch.full((4,), 2.0, device="npu")
+    assert torch.autograd.grad(Scale.apply(x).sum(), x)[0].tolist() == [3] * 4
+
+    DefaultDeviceType.set_device_type("npu")
+    for reentrant in (True, False):
+        y = checkpoint(lambda t: torch.nn.functional.dropout(t * 2, 0.5), x,
+                       use_reentrant=reentrant)
+        x.grad = None
+        y.sum().backward()
+        assert torch.equal(x.grad - 1, y.detach())  # the same numbers; the hook adds one
+    with torch.random.fork_rng(devices=["npu:0"], device_type="npu"):
+        inside = torch.rand(2)
+    assert torch.equal(inside, torch.rand(2))
+    assert torch.get_device_module("npu") is torch.npu is torch.get_device_module("npu:0")
+
+    assert torch.amp.is_autocast_available("npu")
+    with autocast():
+        assert torch.is_autocast_enabled("npu")
+        assert (torch.ones(2, 2).npu() @ torch.ones(2, 2)).dtype == torch.float16
+    weight = torch.nn.Parameter(torch.ones(2))
+    for scaler in (GradScaler(), torch_npu.npu.amp.GradScaler(init_scale=4.0),
+                   torch.amp.GradScaler("npu"), torch.amp.GradScaler(device="npu")):
+        steps = torch.optim.SGD([weight], 0.1)
+        steps.zero_grad(), scaler.scale(weight.sum()).backward(), scaler.step(steps)
+        scaler.update(torch.ones([]))
+    assert torch.allclose(weight, torch.full((2,), 0.6))
+
+    y = torch.ones(2).pin_memory()
+    assert y.to(torch.npu.current_device()).device.type == "cpu"
+    torch.zeros(2, device=0, pin_memory=True), torch.device(0), torch.nn.Linear(1, 1).to(0)
+    data = TensorDataset(torch.arange(10).float())
+    for options in ({}, {"num_workers": 2}, {"pin_memory": True},
+                    {"num_workers": 1, "pin_memory": True, "pin_memory_device": "npu"}):
+        assert sum(b[0].npu().sum() for b in DataLoader(data, batch_size=2, **options)) == 45
+    assert not hasattr(torch_npu, "profiler")
     print("all right")
 """
 
 
-def test_what_is_traced_under_the_names(tmp_path):
-    script = tmp_path / "traced.py"
-    script.write_text(textwrap.dedent(TRACED))
+@pytest.mark.parametrize("text", [TRACED, EAGER], ids=["traced", "eager"])
+def test_programs_run_under_the_names_as_without_them(tmp_path, text):
+    script = tmp_path / "programs.py"
+    script.write_text(textwrap.dedent(text))
     done = run_script(script)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "all right\n"

@@ -14,4 +14,7 @@ __all__ = ["dynamo", "install", "is_installed", "npu"]
 def __getattr__(name):
     if name.startswith("npu_"):
         refuse(f"torch_npu.{name}", "write it with torch's own operators", NotBuiltAttribute)
+    if name == "profiler":
+        refuse("torch_npu.profiler", "use torch.profiler, or `anabranch run --timeline FILE.html`",
+               NotBuiltAttribute)
     raise AttributeError(f"module 'torch_npu' has no attribute {name!r}")
