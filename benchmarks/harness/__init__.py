@@ -1,0 +1,1 @@
+"""What `./dev bench` measures with: candidates, interleaved timing, bounds, memory, reports."""
