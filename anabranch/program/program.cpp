@@ -81,7 +81,7 @@ struct Program::Lease {
   explicit Lease(Program& owner) : program(owner), context(owner.take_context()) {}
   ~Lease() {
     program.kernels_->clear(*context->values);
-    program.keep_context(std::move(context));
+    program.idle_.give_back(std::move(context));
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
@@ -105,9 +105,7 @@ Program::Program(Graph captured, const passes::PipelineOptions& options, KernelS
           std::make_unique<Executor>(compiled_.graph, compiled_.schedule, *device_, *kernels_)),
       serial_(std::make_unique<Executor>(compiled_.graph, compiled_.serial, *device_, *kernels_)) {}
 
-Program::~Program() {
-  for (std::atomic<Context*>& slot : idle_) delete slot.load();
-}
+Program::~Program() = default;
 
 void Program::run(const Exchange& bind, const Exchange& collect, Observer* observer) {
   call(Streams::Folded, bind, collect, observer);
@@ -126,23 +124,8 @@ void Program::run_unfolded(const Exchange& bind, const Exchange& collect, Observ
 }
 
 std::unique_ptr<Program::Context> Program::take_context() {
-  for (std::atomic<Context*>& slot : idle_) {
-    if (!slot.load(std::memory_order_relaxed)) continue;
-    if (Context* context = slot.exchange(nullptr, std::memory_order_acquire))
-      return std::unique_ptr<Context>(context);
-  }
-  return std::make_unique<Context>(Context{kernels_->make_values(), nullptr, nullptr});
-}
-
-void Program::keep_context(std::unique_ptr<Context> context) noexcept {
-  for (std::atomic<Context*>& slot : idle_) {
-    Context* empty = nullptr;
-    if (!slot.compare_exchange_strong(empty, context.get(), std::memory_order_release,
-                                      std::memory_order_relaxed))
-      continue;
-    static_cast<void>(context.release());
-    return;
-  }
+  if (std::unique_ptr<Context> context = idle_.take()) return context;
+  return std::make_unique<Context>(Context{kernels_->make_values(), nullptr, nullptr, nullptr});
 }
 
 void Program::call(Streams streams, const Exchange& bind, const Exchange& collect,

@@ -1,8 +1,6 @@
 // The C++ user's door: a graph in, a program that can be called from many threads out.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,6 +12,7 @@
 #include "anabranch/passes/pipeline.h"
 #include "anabranch/runtime/device.h"
 #include "anabranch/runtime/executor.h"
+#include "anabranch/runtime/idle_pool.h"
 #include "anabranch/runtime/kernel.h"
 #include "anabranch/runtime/observer.h"
 
@@ -69,16 +68,13 @@ class Program {
   enum class Streams { Folded, Unfolded, One };
   void call(Streams streams, const Exchange& bind, const Exchange& collect, Observer* observer);
   std::unique_ptr<Context> take_context();
-  void keep_context(std::unique_ptr<Context> context) noexcept;
   std::string describe_failure(const LaunchFailure& failure) const;
 
   passes::Compiled compiled_;
   std::shared_ptr<Device> device_;
   std::unique_ptr<LoadedKernels> kernels_;
   std::unique_ptr<Executor> parallel_, serial_;
-  // Contexts that wait for a call. No lock: one that another thread held during a fork would stay
-  // locked in the child.
-  std::array<std::atomic<Context*>, 32> idle_{};
+  IdlePool<Context> idle_;
   std::once_flag unfolded_made_;
   std::unique_ptr<Executor> unfolded_;
 };

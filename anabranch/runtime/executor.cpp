@@ -25,6 +25,7 @@ struct Executor::Step {
   StreamId stream;
   Launch launch;  // Launch, and Mark: a wait operator, which runs no kernel
   EventId event;  // Record, Wait
+  uint32_t first_release = 0, last_release = 0;  // [first, last) of releases_
 };
 
 struct Executor::Call {
@@ -57,27 +58,29 @@ Executor::Executor(const Graph& graph, const Schedule& schedule, Device& device,
       device_(device),
       kernels_(kernels),
       lane_of_stream_(lanes_of(schedule, device, honour_folds)) {
-  plan_releases();
-  plan_steps();
+  plan_steps(find_releases());
   plan_cores();
 }
 
 Executor::~Executor() = default;
 
-void Executor::plan_releases() {
-  releases_of_node_.resize(graph_.nodes.size());
+/// By node.
+std::vector<std::vector<Executor::Release>> Executor::find_releases() {
+  std::vector<std::vector<Release>> found(graph_.nodes.size());
   for (const BufferLife& life : schedule_.buffers) {
+    if (!kernels_.needs_release(life.buffer)) continue;
     Release release{life.buffer};
     if (life.releases.size() > 1) {
       release.counter = static_cast<uint32_t>(use_counts_.size());
       use_counts_.push_back(static_cast<uint32_t>(life.releases.size()));
     }
-    for (NodeId node : life.releases) releases_of_node_[node.index()].push_back(release);
-    if (life.releases.empty()) releases_of_node_[life.acquire.index()].push_back(release);
+    for (NodeId node : life.releases) found[node.index()].push_back(release);
+    if (life.releases.empty()) found[life.acquire.index()].push_back(release);
   }
+  return found;
 }
 
-void Executor::plan_steps() {
+void Executor::plan_steps(const std::vector<std::vector<Release>>& releases_of_node) {
   lanes_.push_back(0);
   steps_.emplace_back();
   for (const OrderedCommand& place : lane_order(graph_, schedule_)) {
@@ -89,7 +92,14 @@ void Executor::plan_steps() {
       steps_.emplace_back();
     }
     const auto& commands = schedule_.streams[place.stream.index()].commands;
-    steps_[position].push_back(make_step(commands[place.index], place.stream));
+    Step step = make_step(commands[place.index], place.stream);
+    if (step.launch.node.valid()) {
+      const std::vector<Release>& releases = releases_of_node[step.launch.node.index()];
+      step.first_release = static_cast<uint32_t>(releases_.size());
+      releases_.insert(releases_.end(), releases.begin(), releases.end());
+      step.last_release = static_cast<uint32_t>(releases_.size());
+    }
+    steps_[position].push_back(step);
   }
 }
 
@@ -166,9 +176,12 @@ CallResult Executor::try_run(CallState& state, CallValues& values, Observer* obs
     const Executor& executor;
     const Call& call;
   } task{*this, call};
-  // Captures one pointer, so that the std::function does not allocate.
+  // Captures of at most two pointers, so that no std::function allocates.
   bool ran = device_.try_run(lanes_, [&task](size_t position) {
-    task.executor.walk(task.executor.steps_[position], task.call);
+    const std::vector<Step>& steps = task.executor.steps_[position];
+    task.executor.kernels_.on_thread(task.call.values, [&task, &steps](Launcher& launcher) {
+      task.executor.walk(steps, task.call, launcher);
+    });
   });
   if (state.failed_.load(std::memory_order_relaxed) == NodeId::kNone) return {ran, std::nullopt};
   refill(state);
@@ -176,7 +189,7 @@ CallResult Executor::try_run(CallState& state, CallValues& values, Observer* obs
   return {ran, std::exchange(state.failure_, std::nullopt)};
 }
 
-void Executor::walk(const std::vector<Step>& steps, const Call& call) const {
+void Executor::walk(const std::vector<Step>& steps, const Call& call, Launcher& launcher) const {
   CallEvents& events = *call.state.events_;
   Observer* observer = call.observer;
   CoreGate& gate = call.state.gate_;
@@ -192,7 +205,7 @@ void Executor::walk(const std::vector<Step>& steps, const Call& call) const {
         } else if (grant.cores > 0 && step.kind == Step::Kind::Launch) {
           gate.give_back(grant);
         }
-        launch(step, call);
+        launch(step, call, launcher);
         break;
       case Step::Kind::Record:
         if (observer) observer->before_record(step.stream, step.event);
@@ -211,12 +224,12 @@ void Executor::walk(const std::vector<Step>& steps, const Call& call) const {
   gate.give_back(grant);
 }
 
-void Executor::launch(const Step& step, const Call& call) const {
+void Executor::launch(const Step& step, const Call& call, Launcher& launcher) const {
   if (call.observer) call.observer->before_launch(step.stream, step.launch);
   bool failed = false;
   if (step.kind == Step::Kind::Launch) {
     try {
-      kernels_.launch(step.launch.node, step.launch.threads, call.values);
+      launcher.launch(step.launch.node, step.launch.threads);
     } catch (...) {
       failed = true;
       fail(step, call.state);
@@ -234,7 +247,8 @@ void Executor::fail(const Step& step, CallState& state) const {
 }
 
 void Executor::release(const Step& step, const Call& call) const {
-  for (const Release& release : releases_of_node_[step.launch.node.index()]) {
+  for (uint32_t i = step.first_release; i < step.last_release; ++i) {
+    const Release& release = releases_[i];
     if (release.counter != Release::kDirect) {
       // The last user sees the other users' accesses, and refills the counter for the next call.
       std::atomic<uint32_t>& left = call.state.uses_left_[release.counter];

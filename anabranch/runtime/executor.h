@@ -76,12 +76,12 @@ class Executor {
   struct Release;  // a buffer that ends with a launch
   struct Call;     // the arguments of try_run()
 
-  void plan_releases();
-  void plan_steps();
+  std::vector<std::vector<Release>> find_releases();
+  void plan_steps(const std::vector<std::vector<Release>>& releases_of_node);
   void plan_cores();
   Step make_step(const Command& command, StreamId stream) const;
-  void walk(const std::vector<Step>& steps, const Call& call) const;
-  void launch(const Step& step, const Call& call) const;
+  void walk(const std::vector<Step>& steps, const Call& call, Launcher& launcher) const;
+  void launch(const Step& step, const Call& call, Launcher& launcher) const;
   void fail(const Step& step, CallState& state) const;
   void release(const Step& step, const Call& call) const;
   void refill(CallState& state) const;
@@ -93,9 +93,9 @@ class Executor {
   std::vector<size_t> lane_of_stream_;
   std::vector<size_t> lanes_;             // distinct, lane 0 first
   std::vector<std::vector<Step>> steps_;  // by position in lanes_
-  std::vector<std::vector<Release>> releases_of_node_;
-  std::vector<uint32_t> use_counts_;  // by counter: the number of last uses
-  int cores_ = 0;                     // of a call's core gate
+  std::vector<Release> releases_;         // in the order of the steps that they end with
+  std::vector<uint32_t> use_counts_;      // by counter: the number of last uses
+  int cores_ = 0;                         // of a call's core gate
 };
 
 }  // namespace anabranch

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -36,16 +37,29 @@ class BodyFailure : public std::exception {
   std::string where;  // "in operator mm (aten.mm.default), at model.py:12 in forward"
 };
 
+/// Launches operators of one call on one thread.
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+  /// Runs one operator with at most `threads` intra-op threads (0: the caller's number). Throws
+  /// what the operator throws.
+  virtual void launch(NodeId node, int threads) = 0;
+};
+
 /// The kernels of one graph, resolved. Thread-safe: holds nothing that a call changes.
 class LoadedKernels {
  public:
   virtual ~LoadedKernels() = default;
   virtual std::unique_ptr<CallValues> make_values() const = 0;
-  /// Runs one operator with at most `threads` intra-op threads (0: the caller's number). Throws
-  /// what the operator throws.
-  virtual void launch(NodeId node, int threads, CallValues& values) const = 0;
-  /// The last user of a buffer has completed.
+
+  /// Calls `walk` once with a launcher for the calling thread. What the kernels set up on a thread
+  /// they set up here, once for all operators of a lane.
+  using Walk = std::function<void(Launcher&)>;
+  virtual void on_thread(CallValues& values, const Walk& walk) const = 0;
+
+  /// The last user of a buffer has completed. Not called for buffers that need no release.
   virtual void release(BufferId buffer, CallValues& values) const noexcept = 0;
+  virtual bool needs_release(BufferId) const { return true; }
   /// Drops everything that the call still holds, also after an error.
   virtual void clear(CallValues& values) const noexcept = 0;
 };

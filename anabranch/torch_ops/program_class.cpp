@@ -102,6 +102,8 @@ ProgramClass::ProgramClass(const std::string& graph_text, const std::string& opt
   plan_ = kernels.plan();
 }
 
+ProgramClass::~ProgramClass() = default;
+
 torch_backend::CallOutputs ProgramClass::run(std::vector<at::Tensor> tensors,
                                              std::vector<int64_t> integers) {
   Door::Passage passage(WorkerPool::inside_call());

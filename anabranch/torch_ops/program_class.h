@@ -24,6 +24,7 @@ class ProgramClass : public torch::CustomClassHolder {
   /// Throws Error with all findings.
   ProgramClass(const std::string& graph_text, const std::string& options,
                std::vector<at::Tensor> constants);
+  ~ProgramClass() override;
 
   /// One call. Throws what the failing operator throws, with its place added (errors.h).
   torch_backend::CallOutputs run(std::vector<at::Tensor> tensors, std::vector<int64_t> integers);

@@ -32,6 +32,13 @@ def make_options(config, name, multi_stream):
     })
 
 
+_active_modes = torch._C._len_torch_dispatch_stack
+
+# A host number from its 64 bits.
+_NUMBERS = {"int": int, "bool": bool,
+            "float": lambda bits: struct.unpack("d", struct.pack("q", bits))[0]}
+
+
 class Program:
     """Calls the C++ program with the arguments of an ATen graph. Thread-safe."""
 
@@ -42,6 +49,9 @@ class Program:
                 graph_text.text, options, graph_text.constants)
         except RuntimeError as problem:
             raise CompileError(_without_frames(str(problem))) from None
+
+        self._call = self.compiled.run
+        self._only_tensors = all(kind == "tensor" for kind, _ in graph_text.outputs)
 
     def __call__(self, *arguments):
         graph = self.graph_text
@@ -58,25 +68,29 @@ class Program:
         finally:
             if library.calls:  # empty in a child that was forked inside this call
                 library.calls.pop()
-        return self._assemble(iter(tensors), iter(integers))
+        return tensors if self._only_tensors else self._assemble(iter(tensors), iter(integers))
 
     def _run(self, tensors, integers):
         # A dispatch mode must see every operator, which only the calling thread can offer. But the
         # modes of torch.compile itself (AOTAutograd checks custom operators at the first call) do not
         # look at what a compiled graph does inside.
-        if torch._C._len_torch_dispatch_stack() and not self.graph_text.custom_operators:
+        if _active_modes() and not self.graph_text.custom_operators:
             top = _get_current_dispatch_mode_stack()[-1]
             if type(top).ignore_compile_internals():
                 with _pop_mode_temporarily():
                     return self._run(tensors, integers)
-        return self.compiled.run(tensors, integers)
+        return self._call(tensors, integers)
 
     def _assemble(self, tensors, integers):
-        sources = {"tensor": lambda _: next(tensors), "int": lambda _: next(integers),
-                   "bool": lambda _: bool(next(integers)),
-                   "float": lambda _: struct.unpack("d", struct.pack("q", next(integers)))[0],
-                   "literal": lambda literal: literal}
-        return [sources[kind](literal) for kind, literal in self.graph_text.outputs]
+        outputs = []
+        for kind, literal in self.graph_text.outputs:
+            if kind == "tensor":
+                outputs.append(next(tensors))
+            elif kind == "literal":
+                outputs.append(literal)
+            else:
+                outputs.append(_NUMBERS[kind](next(integers)))
+        return outputs
 
     def _add_place(self, problem):
         """Exceptions whose message cannot grow in C++ get the operator's place as a note."""

@@ -87,16 +87,19 @@ class Caller {
     std::unique_ptr<LoadedKernels> loaded = kernels().load(captured_, {});
     std::unique_ptr<CallValues> values = loaded->make_values();
     bind(*values);
-    for (size_t i = 0; i < captured_.nodes.size(); ++i) {
-      const Node& node = captured_.nodes[i];
-      if (node.kind != NodeKind::Operator) continue;
-      try {
-        loaded->launch(NodeId(i), 0, *values);
-      } catch (const std::exception& error) {
-        return Outcome{{}, {}, {}, fmt::format("{}: {}", node.name, error.what())};
+    Outcome outcome;
+    loaded->on_thread(*values, [&](Launcher& launcher) {
+      for (size_t i = 0; i < captured_.nodes.size() && outcome.failure.empty(); ++i) {
+        const Node& node = captured_.nodes[i];
+        if (node.kind != NodeKind::Operator) continue;
+        try {
+          launcher.launch(NodeId(i), 0);
+        } catch (const std::exception& error) {
+          outcome.failure = fmt::format("{}: {}", node.name, error.what());
+        }
       }
-    }
-    return collect(*values);
+    });
+    return outcome.failure.empty() ? collect(*values) : outcome;
   }
 
   Outcome run(Program& program, Observer* observer, bool serial = false) const {

@@ -52,9 +52,11 @@ class Body {
       values.generators[resource] = call_.values().generators.at(resource);
     for (size_t i = 0; i < inputs_.size(); ++i)
       values.set(inputs_[i], read(call_.input(first_operand_ + i)));
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (graph_.nodes[i].kind == NodeKind::Operator) kernels_->launch(NodeId(i), 0, values);
-    }
+    kernels_->on_thread(values, [&](Launcher& launcher) {
+      for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+        if (graph_.nodes[i].kind == NodeKind::Operator) launcher.launch(NodeId(i), 0);
+      }
+    });
     for (const std::string& resource : resources)
       call_.values().generators.at(resource) = values.generators.at(resource);
     for (const std::string& line : values.log) call_.values().log.push_back(line);

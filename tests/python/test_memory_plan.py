@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import anabranch
+from program_text import program
 from support import check_equal, compile_graph, equal
 
 X = torch.randn(64, 64, generator=torch.Generator().manual_seed(0))
@@ -160,3 +161,45 @@ def test_inference_and_grad_modes_take_turns():
     for mode in (torch.inference_mode, torch.no_grad, torch.inference_mode):
         with mode():
             assert torch.equal(compiled(X), expected)
+
+
+def test_views_of_inputs_follow_the_tensors_of_each_call():
+    """Tensors on inputs are made once for a context: their memory is that of each call's inputs."""
+    def function(x, y):
+        x[1].add_(y.t()[0])
+        return x.t() @ y[:, ::2], x.view(torch.int32)[0]
+
+    base = torch.randn(3, 8, 8)
+    compiled = compile_graph(function)
+    for k in range(3):
+        eager_x, x = base[k].clone(), base[k]
+        y = base[(k + 1) % 3]
+        assert equal(compiled(x, y), function(eager_x, y))
+        assert torch.equal(x, eager_x)
+
+
+ALIAS = """
+  %x = input : f32[64,64] @b0
+  %s = aten.sin.default(%x) : f32[64,64] @b1
+  %a = aten.contiguous.default(%s) : f32[64,64] @b2
+  %b = aten.contiguous.default(%x) : f32[64,64] @b3
+  return %a, %b
+"""
+
+
+def test_a_result_that_is_an_operand_outlives_the_call():
+    """Where an operator returns its operand against what was captured, the caller gets a copy."""
+    compiled = program(ALIAS)
+    x = X.clone()
+    results, _ = compiled.run([x], [])
+    x.fill_(7)
+    compiled.run([X + 1], [])
+    assert torch.equal(results[0], torch.sin(X)) and torch.equal(results[1], X)
+
+
+def test_a_profiler_sees_every_operator():
+    compiled = compile_graph(chain)
+    compiled(X)
+    with torch.profiler.profile() as profile:
+        compiled(X)
+    assert sum(event.name == "aten::tanh" for event in profile.events()) == 6

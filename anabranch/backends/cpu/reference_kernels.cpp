@@ -192,6 +192,23 @@ ReferenceWindow ReferenceCall::window(ValueId value) {
   return make_window(buffer.elements, *type, values_.symbols);
 }
 
+class ReferenceLauncher : public Launcher {
+ public:
+  ReferenceLauncher(const Graph& graph, const std::vector<ReferenceOperator>& code,
+                    ReferenceValues& values)
+      : graph_(graph), code_(code), values_(values) {}
+
+  void launch(NodeId node, int) override {
+    ReferenceCall call(graph_, node, values_);
+    code_[node.index()](call);
+  }
+
+ private:
+  const Graph& graph_;
+  const std::vector<ReferenceOperator>& code_;
+  ReferenceValues& values_;
+};
+
 class LoadedReferenceKernels : public LoadedKernels {
  public:
   LoadedReferenceKernels(const Graph& graph, MemoryLayout layout,
@@ -208,9 +225,9 @@ class LoadedReferenceKernels : public LoadedKernels {
     return values;
   }
 
-  void launch(NodeId node, int, CallValues& values) const override {
-    ReferenceCall call(graph_, node, static_cast<ReferenceValues&>(values));
-    code_[node.index()](call);
+  void on_thread(CallValues& values, const Walk& walk) const override {
+    ReferenceLauncher launcher(graph_, code_, static_cast<ReferenceValues&>(values));
+    walk(launcher);
   }
 
   void release(BufferId id, CallValues& values) const noexcept override {

@@ -227,11 +227,30 @@ class BoundOperator::Binder {
   std::string argument_ = "list";
 };
 
+namespace {
+
+/// True if the tensors among the operands choose the dense CPU backend and nothing before it.
+bool dispatches_to_cpu(const Graph& graph, NodeId id) {
+  bool tensors = false;
+  for (ValueId operand : graph.value_operands(id)) {
+    const TensorType* type = graph.value(operand).tensor();
+    if (!type) continue;
+    if (type->conjugate || type->negative) return false;
+    tensors = true;
+  }
+  return tensors;
+}
+
+}  // namespace
+
 BoundOperator::BoundOperator(const Graph& graph, NodeId id)
     : handle_(require_operator(graph.node(id))) {
   const Node& node = graph.node(id);
   Binder(graph, node, *this).bind();
+  results_ = node.results;
   foreign_ = is_foreign(node);
+  direct_ = !foreign_ && dispatches_to_cpu(graph, id) &&
+            !handle_.hasKernelForDispatchKey(c10::DispatchKey::BackendSelect);
   reshapes_operand_ = handle_.hasTag(at::Tag::inplace_view);
 }
 
@@ -242,44 +261,77 @@ c10::Scalar BoundOperator::number(const Item& item, const OperandSource& source)
   return c10::Scalar(bits);
 }
 
+c10::IValue BoundOperator::complete(const Fill& fill, const OperandSource& source) {
+  switch (fill.kind) {
+    case FillKind::Tensor: return source.tensor(fill.items[0].value);
+    case FillKind::Integer: return source.integer(fill.items[0].integer);
+    case FillKind::Real: return number(fill.items[0], source).toDouble();
+    case FillKind::Flag: return number(fill.items[0], source).toBool();
+    case FillKind::Number: return number(fill.items[0], source);
+    case FillKind::NumberTensor: return wrapped_number(number(fill.items[0], source));
+    case FillKind::Tensors: {
+      c10::List<at::Tensor> list;
+      list.reserve(fill.items.size());
+      for (const Item& item : fill.items) list.push_back(source.tensor(item.value));
+      return list;
+    }
+    case FillKind::OptionalTensors: {
+      c10::List<std::optional<at::Tensor>> list;
+      list.reserve(fill.items.size());
+      for (const Item& item : fill.items) {
+        list.push_back(item.value.valid() ? std::optional(source.tensor(item.value))
+                                          : std::nullopt);
+      }
+      return list;
+    }
+    case FillKind::Integers: {
+      c10::List<int64_t> list;
+      list.reserve(fill.items.size());
+      for (const Item& item : fill.items) list.push_back(source.integer(item.integer));
+      return list;
+    }
+  }
+  return {};
+}
+
+bool BoundOperator::is_fixed(const Fill& fill, const OperandSource& source) {
+  bool tensors = fill.kind == FillKind::Tensor || fill.kind == FillKind::Tensors ||
+                 fill.kind == FillKind::OptionalTensors;
+  return std::all_of(fill.items.begin(), fill.items.end(), [&](const Item& item) {
+    if (!tensors) return item.integer.is_constant();
+    return !item.value.valid() || source.fixed(item.value);
+  });
+}
+
+BoundOperator::Prepared BoundOperator::prepare(const OperandSource& source) const {
+  Prepared prepared{arguments_, false, {}};
+  for (size_t i = 0; i < fills_.size(); ++i) {
+    if (is_fixed(fills_[i], source)) {
+      prepared.arguments[fills_[i].position] = complete(fills_[i], source);
+    } else {
+      prepared.varying.push_back(static_cast<uint32_t>(i));
+    }
+  }
+  prepared.results = calls_into() && std::all_of(results_.begin(), results_.end(),
+                                                 [&](ValueId v) { return source.fixed(v); });
+  if (prepared.results) {
+    for (ValueId result : results_) prepared.arguments.emplace_back(source.tensor(result));
+  }
+  return prepared;
+}
+
+void BoundOperator::push_arguments(torch::jit::Stack& stack, const Prepared& prepared,
+                                   const OperandSource& source) const {
+  size_t base = stack.size();
+  stack.insert(stack.end(), prepared.arguments.begin(), prepared.arguments.end());
+  for (uint32_t i : prepared.varying)
+    stack[base + fills_[i].position] = complete(fills_[i], source);
+}
+
 void BoundOperator::push_arguments(torch::jit::Stack& stack, const OperandSource& source) const {
   size_t base = stack.size();
   stack.insert(stack.end(), arguments_.begin(), arguments_.end());
-  for (const Fill& fill : fills_) {
-    c10::IValue& target = stack[base + fill.position];
-    switch (fill.kind) {
-      case FillKind::Tensor: target = source.tensor(fill.items[0].value); break;
-      case FillKind::Integer: target = source.integer(fill.items[0].integer); break;
-      case FillKind::Real: target = number(fill.items[0], source).toDouble(); break;
-      case FillKind::Flag: target = number(fill.items[0], source).toBool(); break;
-      case FillKind::Number: target = number(fill.items[0], source); break;
-      case FillKind::NumberTensor: target = wrapped_number(number(fill.items[0], source)); break;
-      case FillKind::Tensors: {
-        c10::List<at::Tensor> list;
-        list.reserve(fill.items.size());
-        for (const Item& item : fill.items) list.push_back(source.tensor(item.value));
-        target = std::move(list);
-        break;
-      }
-      case FillKind::OptionalTensors: {
-        c10::List<std::optional<at::Tensor>> list;
-        list.reserve(fill.items.size());
-        for (const Item& item : fill.items) {
-          list.push_back(item.value.valid() ? std::optional(source.tensor(item.value))
-                                            : std::nullopt);
-        }
-        target = std::move(list);
-        break;
-      }
-      case FillKind::Integers: {
-        c10::List<int64_t> list;
-        list.reserve(fill.items.size());
-        for (const Item& item : fill.items) list.push_back(source.integer(item.integer));
-        target = std::move(list);
-        break;
-      }
-    }
-  }
+  for (const Fill& fill : fills_) stack[base + fill.position] = complete(fill, source);
 }
 
 }  // namespace anabranch::torch_backend

@@ -1,5 +1,6 @@
 #include "anabranch/backends/torch/caller.h"
 
+#include <ATen/record_function.h>
 #include <c10/core/AutogradState.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
@@ -45,6 +46,7 @@ void CallerState::capture(bool whole) {
   threads_ = ThreadSetting::current();
   thread_ = std::this_thread::get_id();
   whole_for_all_ = c10::ThreadLocalDebugInfo::current() != nullptr;
+  observed_ = at::hasCallbacks();
   if (whole || whole_for_all_) whole_.emplace();
 }
 

@@ -23,12 +23,14 @@ class CallerState {
   /// more than the caller's own number.
   ThreadSetting threads(int threads) const;
   bool on_caller_thread() const { return thread_ == std::this_thread::get_id(); }
+  /// Somebody (a profiler) wants to be told of operators, which only the dispatcher does.
+  bool observed() const { return observed_; }
 
  private:
   friend class CallerScope;
   c10::impl::LocalDispatchKeySet keys_ = c10::impl::tls_local_dispatch_key_set();
   bool grad_mode_ = false, inference_mode_ = false, fw_grad_mode_ = false;
-  bool whole_for_all_ = false;
+  bool whole_for_all_ = false, observed_ = false;
   ThreadSetting threads_;
   std::thread::id thread_;
   std::optional<at::ThreadLocalState> whole_;

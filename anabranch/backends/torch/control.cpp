@@ -10,6 +10,7 @@
 #include "anabranch/backends/torch/kernels.h"
 #include "anabranch/base/diagnostic.h"
 #include "anabranch/ir/uses.h"
+#include "anabranch/runtime/idle_pool.h"
 #include "anabranch/runtime/kernel.h"
 
 namespace anabranch::torch_backend {
@@ -63,22 +64,47 @@ class ControlOperator::Body {
   }
 
   Items run(const Items& inputs, int threads, const TorchValues& outer) const {
-    std::unique_ptr<CallValues> base = loaded_->make_values();
-    auto& values = static_cast<TorchValues&>(*base);
+    Lease lease(*this);
+    TorchValues& values = lease.values();
     bind(inputs, values);
     values.inherit_caller(outer);
-    if (outer.watched()) values.watch();
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (graph_.nodes[i].kind != NodeKind::Operator) continue;
-      launch(NodeId(i), threads, values);
-      for (BufferId buffer : releases_[i]) loaded_->release(buffer, values);
+    if (outer.watched()) {
+      values.watch();
+    } else {
+      values.bind_stand_ins();
     }
+    loaded_->on_thread(values, [&](Launcher& launcher) {
+      for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+        if (graph_.nodes[i].kind != NodeKind::Operator) continue;
+        launch(NodeId(i), threads, launcher);
+        for (BufferId buffer : releases_[i]) loaded_->release(buffer, values);
+      }
+    });
     Items outputs;
     for (const Argument& output : graph_.outputs) outputs.push_back(take(output, inputs, values));
     return outputs;
   }
 
  private:
+  /// The values of one run of the body; a loop uses the same ones again.
+  class Lease {
+   public:
+    explicit Lease(const Body& body) : body_(body), values_(body.idle_.take()) {
+      if (!values_) values_ = body.loaded_->make_values();
+    }
+    ~Lease() {
+      body_.loaded_->clear(*values_);
+      body_.idle_.give_back(std::move(values_));
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    TorchValues& values() { return static_cast<TorchValues&>(*values_); }
+
+   private:
+    const Body& body_;
+    std::unique_ptr<CallValues> values_;
+  };
+
   void bind(const Items& inputs, TorchValues& values) const {
     std::vector<at::Tensor> tensors;
     std::vector<int64_t> integers;
@@ -110,9 +136,9 @@ class ControlOperator::Body {
     }
   }
 
-  void launch(NodeId id, int threads, TorchValues& values) const {
+  void launch(NodeId id, int threads, Launcher& launcher) const {
     try {
-      loaded_->launch(id, threads, values);
+      launcher.launch(id, threads);
     } catch (const BodyFailure& inner) {
       throw BodyFailure(inner.error, inner.where + ", " + place_of(graph_.node(id)));
     } catch (...) {
@@ -146,6 +172,7 @@ class ControlOperator::Body {
   std::vector<std::vector<BufferId>> releases_;
   std::unique_ptr<LoadedKernels> loaded_;
   std::shared_ptr<const ValuePlan> plan_;
+  mutable IdlePool<CallValues> idle_;
   bool foreign_ = false;
 };
 

@@ -166,6 +166,7 @@ void bind_inputs(CallInputs& inputs, TorchValues& values) {
   if (inputs.watched) {
     values.watch();  // operators bump the versions themselves
   } else {
+    values.bind_stand_ins();
     values.bump_versions();
   }
 }

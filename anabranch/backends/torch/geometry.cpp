@@ -53,6 +53,16 @@ std::string short_name(at::ScalarType dtype) {
   return c10::toString(dtype);
 }
 
+[[noreturn]] void fail_outside(const std::string& what, int64_t bytes) {
+  throw Error("view-outside-memory", fmt::format("{} leaves its storage of {} bytes", what, bytes),
+              "pass tensors whose storage has the size that it had when the graph was captured");
+}
+
+[[noreturn]] void fail_misaligned(std::string_view dtype, int64_t byte) {
+  throw Error("view-misaligned", fmt::format("a view as {} would start at byte {}", dtype, byte),
+              "pass a tensor whose storage offset is a multiple of the view's element size");
+}
+
 /// Throws unless elements `offset` … of the window lie inside `bytes` bytes of storage.
 void check_inside(const Window& window, int64_t offset, int64_t element_bytes, int64_t bytes) {
   int64_t low = offset, high = offset;
@@ -61,13 +71,10 @@ void check_inside(const Window& window, int64_t offset, int64_t element_bytes, i
     int64_t reach = (window.sizes[i] - 1) * window.strides[i];
     (reach < 0 ? low : high) += reach;
   }
-  if (low < 0 || (high + 1) * element_bytes > bytes) {
-    throw Error(
-        "view-outside-memory",
-        fmt::format("a view [{}] with strides ({}) at offset {} leaves its storage of {} bytes",
-                    fmt::join(window.sizes, ","), fmt::join(window.strides, ","), offset, bytes),
-        "pass tensors whose storage has the size that it had when the graph was captured");
-  }
+  if (low >= 0 && (high + 1) * element_bytes <= bytes) return;
+  fail_outside(fmt::format("a view [{}] with strides ({}) at offset {}",
+                           fmt::join(window.sizes, ","), fmt::join(window.strides, ","), offset),
+               bytes);
 }
 
 }  // namespace
@@ -126,12 +133,8 @@ at::Tensor make_window(const at::Tensor& root, const Geometry& root_geometry,
   auto element_bytes = static_cast<int64_t>(size_of(geometry.type().dtype));
   int64_t begin = root.storage_offset() * static_cast<int64_t>(root.itemsize()) +
                   geometry.byte_offset(symbols) - root_geometry.byte_offset(symbols);
-  if (begin < 0 || begin % element_bytes != 0) {
-    throw Error(
-        "view-misaligned",
-        fmt::format("a view as {} would start at byte {}", to_string(geometry.type().dtype), begin),
-        "pass a tensor whose storage offset is a multiple of the view's element size");
-  }
+  if (begin < 0 || begin % element_bytes != 0)
+    fail_misaligned(to_string(geometry.type().dtype), begin);
   check_inside(window, begin / element_bytes, element_bytes,
                static_cast<int64_t>(root.storage().nbytes()));
   c10::DispatchKeySet keys = root.key_set() - c10::DispatchKeySet({c10::DispatchKey::Conjugate,
@@ -160,6 +163,37 @@ at::Tensor make_placed(void* memory, size_t bytes, const Geometry& geometry) {
   const Window& window = geometry.window({}, scratch);
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(window.sizes, window.strides, window.offset);
   return tensor;
+}
+
+void point_at(const at::Tensor& placed, const at::Tensor& tensor, const Geometry& geometry,
+              ByteRange reach, int64_t alignment, bool written) {
+  c10::StorageImpl* from = tensor.storage().unsafeGetStorageImpl();
+  // Bytes by which the tensor lies further back in its storage than the captured one did.
+  int64_t shift =
+      tensor.storage_offset() * static_cast<int64_t>(tensor.itemsize()) - geometry.byte_offset({});
+  auto bytes = static_cast<int64_t>(from->nbytes());
+  if (shift % alignment != 0) fail_misaligned("a longer type", shift);
+  if (!reach.empty() && (reach.begin + shift < 0 || reach.end + shift > bytes)) {
+    fail_outside(fmt::format("a view of bytes {} to {}", reach.begin + shift, reach.end + shift),
+                 bytes);
+  }
+  // Asking for memory to write ends what torch shares until somebody writes.
+  const void* memory = written ? from->mutable_data() : from->data();
+  auto* start = static_cast<char*>(const_cast<void*>(memory));
+  c10::StorageImpl* to = placed.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  to->set_data_ptr_noswap(
+      c10::DataPtr(start ? start + shift : start, c10::Device(c10::DeviceType::CPU)));
+}
+
+void forget_memory(const at::Tensor& placed) noexcept {
+  c10::StorageImpl* storage = placed.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  storage->set_data_ptr_noswap(c10::DataPtr(nullptr, c10::Device(c10::DeviceType::CPU)));
+}
+
+bool is_borrowed(const at::Tensor& tensor) {
+  if (!tensor.has_storage()) return false;
+  const c10::DataPtr& memory = tensor.unsafeGetTensorImpl()->unsafe_storage().data_ptr();
+  return memory.get() && !memory.get_context();
 }
 
 at::Tensor conform(const at::Tensor& tensor, const Geometry& geometry, const SymbolTable& symbols) {

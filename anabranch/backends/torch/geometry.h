@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "anabranch/ir/conflict.h"
 #include "anabranch/ir/type.h"
 
 namespace anabranch::torch_backend {
@@ -64,6 +65,16 @@ at::Tensor make_window(const at::Tensor& root, const Geometry& root_geometry,
 /// A tensor of static geometry on memory that outlives it, with a storage of its own that cannot
 /// grow.
 at::Tensor make_placed(void* memory, size_t bytes, const Geometry& geometry);
+
+/// Makes `placed`, a tensor of make_placed, and all windows on it show the memory of `tensor`,
+/// whose captured geometry is `geometry`: `reach` are the captured bytes that they show together,
+/// in elements of up to `alignment` bytes. Throws when they would leave the storage.
+void point_at(const at::Tensor& placed, const at::Tensor& tensor, const Geometry& geometry,
+              ByteRange reach, int64_t alignment, bool written);
+/// Nothing may use the windows until the next point_at.
+void forget_memory(const at::Tensor& placed) noexcept;
+/// True if the tensor's memory is that of make_placed: it may go while the tensor is still there.
+bool is_borrowed(const at::Tensor& tensor);
 
 /// A copy of `tensor` whose strides are the captured ones, so that windows on it are right. Throws
 /// when the sizes differ.

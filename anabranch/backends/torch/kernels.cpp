@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "anabranch/backends/torch/bind.h"
@@ -51,31 +52,23 @@ class LoadedAten : public LoadedKernels, public Materializer {
   }
 
   std::unique_ptr<CallValues> make_values() const override {
-    return std::make_unique<TorchValues>(*plan_, *this, has_foreign_);
+    auto values = std::make_unique<TorchValues>(*plan_, *this, has_foreign_);
+    values->prepared.resize(bound_.size());
+    for (size_t i = 0; i < bound_.size(); ++i) {
+      if (bound_[i]) values->prepared[i] = bound_[i]->prepare(*values);
+    }
+    return values;
   }
 
-  void launch(NodeId node, int threads, CallValues& base) const override {
-    auto& values = static_cast<TorchValues&>(base);
-    if (const ControlOperator* control = controls_[node.index()].get()) {
-      run_control(node, *control, threads, values);
-      return;
-    }
-    const BoundOperator* op = bound_[node.index()].get();
-    if (!op) return;  // a wait: its result is its operand
-    ThreadCount count(values.caller().threads(threads));
-    if (values.watched()) {
-      execute_watched(node, *op, values);
-      return;
-    }
-    CallerScope scope(values.caller(), op->foreign());
-    StackLease lease;
-    if (op->calls_into()) {
-      execute_into(node, *op, values, *lease);
-    } else {
-      execute(node, *op, values, *lease);
-    }
-  }
+  void on_thread(CallValues& values, const Walk& walk) const override;
 
+  bool needs_release(BufferId buffer) const override {
+    for (size_t root : plan_->roots_of(buffer)) {
+      const ValuePlan::Root& planned = plan_->roots()[root];
+      if (planned.origin == ValuePlan::Origin::Result && !planned.placement) return true;
+    }
+    return false;
+  }
   void release(BufferId buffer, CallValues& values) const noexcept override {
     static_cast<TorchValues&>(values).release(buffer);
   }
@@ -86,25 +79,7 @@ class LoadedAten : public LoadedKernels, public Materializer {
   void materialize(ValueId value, TorchValues& values) const override;
 
  private:
-  void execute(NodeId node, const BoundOperator& op, TorchValues& values,
-               torch::jit::Stack& stack) const {
-    op.push_arguments(stack, values);
-    op.call(stack);
-    const std::vector<ValueId>& results = graph_.node(node).results;
-    size_t index = 0;
-    for_each_result(stack, [&](c10::IValue result) {
-      size_t position = index++;
-      if (position < results.size()) deliver(node, position, std::move(result), values);
-    });
-    check_results(node, index);
-  }
-
-  void execute_into(NodeId node, const BoundOperator& op, TorchValues& values,
-                    torch::jit::Stack& stack) const {
-    op.push_arguments(stack, values);
-    for (ValueId result : graph_.node(node).results) stack.emplace_back(values.destination(result));
-    op.call_into(stack);
-  }
+  friend class AtenLauncher;
 
   void run_control(NodeId node, const ControlOperator& control, int threads,
                    TorchValues& values) const {
@@ -114,6 +89,17 @@ class LoadedAten : public LoadedKernels, public Materializer {
     std::vector<c10::IValue> results = control.run(threads, values);
     for (size_t i = 0; i < results.size(); ++i) deliver(node, i, std::move(results[i]), values);
     check_results(node, results.size());
+  }
+
+  /// Takes all results that an operator left on the stack.
+  void deliver_all(NodeId node, torch::jit::Stack& stack, TorchValues& values) const {
+    const std::vector<ValueId>& results = graph_.node(node).results;
+    size_t index = 0;
+    for_each_result(stack, [&](c10::IValue result) {
+      size_t position = index++;
+      if (position < results.size()) deliver(node, position, std::move(result), values);
+    });
+    check_results(node, index);
   }
 
   /// Takes one result: the symbols that it defines first, since the place of the tensor in memory
@@ -144,7 +130,9 @@ class LoadedAten : public LoadedKernels, public Materializer {
   void execute_watched(NodeId node, const BoundOperator& op, TorchValues& values) const {
     for (ValueId operand : graph_.value_operands(node)) materialize(operand, values);
     torch::jit::Stack stack;
-    execute(node, op, values, stack);
+    op.push_arguments(stack, values);
+    op.call(stack, /*direct=*/false);
+    deliver_all(node, stack, values);
   }
 
   void check_results(NodeId node, size_t returned) const {
@@ -162,6 +150,76 @@ class LoadedAten : public LoadedKernels, public Materializer {
   mutable std::once_flag views_once_;
   mutable BoundOperators views_;  // only watched calls run them, so bound at the first such call
 };
+
+/// Keeps for all operators of a lane what each of them needs: the caller's state on the thread, a
+/// stack, the number of threads.
+class AtenLauncher : public Launcher {
+ public:
+  AtenLauncher(const LoadedAten& loaded, TorchValues& values)
+      : loaded_(loaded), values_(values), direct_(!values.caller().observed()) {
+    if (!values.watched()) scope_.emplace(values.caller(), /*whole=*/false);
+  }
+
+  void launch(NodeId node, int threads) override {
+    const BoundOperator* op = loaded_.bound_[node.index()].get();
+    if (!op) return launch_other(node, threads);
+    threads_.use(values_.caller().threads(threads));
+    if (values_.watched()) {
+      loaded_.execute_watched(node, *op, values_);
+    } else if (op->foreign()) {
+      launch_foreign(node, *op);
+    } else {
+      execute(node, *op);
+    }
+  }
+
+ private:
+  /// A control operator, or a wait, whose result is its operand.
+  void launch_other(NodeId node, int threads) {
+    const ControlOperator* control = loaded_.controls_[node.index()].get();
+    if (control) loaded_.run_control(node, *control, threads, values_);
+  }
+
+  /// It may change any of the thread's state.
+  void launch_foreign(NodeId node, const BoundOperator& op) {
+    struct LookAgain {
+      ThreadCount& threads;
+      ~LookAgain() { threads.look_again(); }
+    } look_again{threads_};
+    CallerScope scope(values_.caller(), /*whole=*/true);
+    execute(node, op);
+  }
+
+  void execute(NodeId node, const BoundOperator& op) {
+    torch::jit::Stack& stack = *stack_;
+    stack.clear();  // of an operator that failed
+    const BoundOperator::Prepared& prepared = values_.prepared[node.index()];
+    op.push_arguments(stack, prepared, values_);
+    if (op.calls_into()) {
+      if (!prepared.results) {
+        for (ValueId result : loaded_.graph_.node(node).results)
+          stack.emplace_back(values_.destination(result));
+      }
+      op.call_into(stack, direct_);
+    } else {
+      op.call(stack, direct_);
+      loaded_.deliver_all(node, stack, values_);
+    }
+    stack.clear();
+  }
+
+  const LoadedAten& loaded_;
+  TorchValues& values_;
+  const bool direct_;
+  ThreadCount threads_;
+  std::optional<CallerScope> scope_;
+  StackLease stack_;
+};
+
+void LoadedAten::on_thread(CallValues& values, const Walk& walk) const {
+  AtenLauncher launcher(*this, static_cast<TorchValues&>(values));
+  walk(launcher);
+}
 
 void LoadedAten::materialize(ValueId value, TorchValues& values) const {
   if (!graph_.value(value).tensor() || values.has(value)) return;
@@ -208,7 +266,8 @@ std::unique_ptr<LoadedKernels> AtenKernels::load(const Graph& graph, const Memor
     }
   }
   if (!findings.empty()) throw Error(std::move(findings));
-  plan_ = std::make_shared<const ValuePlan>(graph, constants_, reshapes, layout);
+  plan_ =
+      std::make_shared<const ValuePlan>(graph, constants_, reshapes, kept_buffers(graph), layout);
   for (const ValuePlan::Root& root : plan_->roots()) {
     // The operator that makes one result in its place makes all of them in memory that is given.
     BoundOperator* maker = bound[graph.value(root.value).producer.index()].get();

@@ -1,5 +1,6 @@
 #include "anabranch/backends/torch/out_variant.h"
 
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,9 +44,7 @@ bool takes_outputs(const c10::FunctionSchema& functional, const c10::FunctionSch
   return true;
 }
 
-}  // namespace
-
-std::optional<c10::OperatorHandle> find_out_variant(const c10::OperatorHandle& functional) {
+std::optional<c10::OperatorHandle> search(const c10::OperatorHandle& functional) {
   const c10::FunctionSchema& schema = functional.schema();
   if (schema.returns().empty()) return std::nullopt;
   for (const c10::Argument& result : schema.returns()) {
@@ -57,6 +56,18 @@ std::optional<c10::OperatorHandle> find_out_variant(const c10::OperatorHandle& f
     if (handle->hasKernelForDispatchKey(c10::DispatchKey::CPU)) return handle;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<c10::OperatorHandle> find_out_variant(const c10::OperatorHandle& functional) {
+  static auto* known =
+      new std::unordered_map<c10::OperatorHandle, std::optional<c10::OperatorHandle>>;
+  static auto* mutex = new std::mutex;
+  std::lock_guard lock(*mutex);
+  auto found = known->find(functional);
+  if (found == known->end()) found = known->emplace(functional, search(functional)).first;
+  return found->second;
 }
 
 }  // namespace anabranch::torch_backend

@@ -13,20 +13,26 @@ namespace {
 
 class Finder {
  public:
-  explicit Finder(const Graph& graph)
-      : graph_(graph), roots_(buffer_roots(graph)), placeable_(graph.buffer_count, false) {}
+  explicit Finder(const Graph& graph) : graph_(graph), roots_(buffer_roots(graph)) {}
 
-  std::vector<bool> find() {
-    for (const Node& node : graph_.nodes) {
-      if (makes_into(node)) set(node.results, true);
-    }
+  std::vector<bool> kept() {
+    std::vector<bool> kept(graph_.buffer_count, false);
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       if (node.kind != NodeKind::Operator || !may_keep(node)) continue;
-      set(graph_.value_operands(NodeId(i)), false);
-      set(node.reads, false);
+      mark(graph_.value_operands(NodeId(i)), kept);
+      mark(node.reads, kept);
     }
-    return std::move(placeable_);
+    return kept;
+  }
+
+  std::vector<bool> placeable() {
+    std::vector<bool> placeable(graph_.buffer_count, false), kept_too = kept();
+    for (const Node& node : graph_.nodes) {
+      if (makes_into(node)) mark(node.results, placeable);
+    }
+    for (size_t b = 0; b < placeable.size(); ++b) placeable[b] = placeable[b] && !kept_too[b];
+    return placeable;
   }
 
  private:
@@ -67,21 +73,22 @@ class Finder {
                        [](const Effect& effect) { return effect.kind != EffectKind::Random; });
   }
 
-  void set(const std::vector<ValueId>& values, bool placeable) {
+  void mark(const std::vector<ValueId>& values, std::vector<bool>& buffers) const {
     for (ValueId value : values) {
       if (const TensorType* type = graph_.value(value).tensor())
-        placeable_[type->buffer.index()] = placeable;
+        buffers[type->buffer.index()] = true;
     }
   }
 
   const Graph& graph_;
-  std::vector<ValueId> roots_;  // by buffer
-  std::vector<bool> placeable_;
+  std::vector<ValueId> roots_;                    // by buffer
   std::unordered_map<std::string, Facts> facts_;  // by operator
 };
 
 }  // namespace
 
-std::vector<bool> placeable_buffers(const Graph& graph) { return Finder(graph).find(); }
+std::vector<bool> kept_buffers(const Graph& graph) { return Finder(graph).kept(); }
+
+std::vector<bool> placeable_buffers(const Graph& graph) { return Finder(graph).placeable(); }
 
 }  // namespace anabranch::torch_backend

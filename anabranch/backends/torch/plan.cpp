@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "anabranch/base/diagnostic.h"
+#include "anabranch/ir/uses.h"
 
 namespace anabranch::torch_backend {
 namespace {
@@ -20,7 +21,8 @@ const std::string* symbol_name(const Expr& expr, std::vector<std::string>& scrat
 }  // namespace
 
 ValuePlan::ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
-                     const std::vector<bool>& reshapes, const MemoryLayout& layout)
+                     const std::vector<bool>& reshapes, const std::vector<bool>& kept,
+                     const MemoryLayout& layout)
     : graph_(graph),
       constants_(std::move(constants)),
       places_(graph.values.size()),
@@ -33,11 +35,21 @@ ValuePlan::ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
     throw Error("bad-constants", fmt::format("the graph has {} constants, {} tensors were given",
                                              wanted, constants_.size()));
   }
-  for (Root& root : roots_) root.placement = layout.of(root.buffer);
+  for (Root& root : roots_) {
+    root.placement = layout.of(root.buffer);
+    root.kept = kept[root.buffer.index()];
+  }
   mark_written();
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+  mark_reshaped(reshapes);
+  find_stand_ins();
+  find_derived_symbols();
+  find_defined_symbols();
+}
+
+void ValuePlan::mark_reshaped(const std::vector<bool>& reshapes) {
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     if (!reshapes[i]) continue;
-    for (ValueId value : graph.nodes[i].writes) roots_[place(value).root].reshaped = true;
+    for (ValueId value : graph_.nodes[i].writes) roots_[place(value).root].reshaped = true;
   }
   for (size_t i = 0; i < places_.size(); ++i) {
     if (!places_[i]) continue;
@@ -47,15 +59,37 @@ ValuePlan::ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
     places_[i]->window = other || (root.reshaped && root.value != ValueId(i));
   }
   // What changes the tensor object of the user's program gets that object, also under a later name.
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     if (!reshapes[i]) continue;
-    for (ValueId value : graph.nodes[i].writes) {
+    for (ValueId value : graph_.nodes[i].writes) {
       Place& changed = *places_[value.index()];
       if (changed.same_object == roots_[changed.root].value) changed.window = false;
     }
   }
-  find_derived_symbols();
-  find_defined_symbols();
+}
+
+void ValuePlan::find_stand_ins() {
+  std::vector<std::optional<StandIn>> found(roots_.size());
+  for (size_t i = 0; i < roots_.size(); ++i) {
+    const Root& root = roots_[i];
+    if (root.origin != Origin::Input || root.kept || root.reshaped || !root.geometry.is_static())
+      continue;
+    found[i] = StandIn{i, byte_range(root.geometry.type()), 1};
+  }
+  for (const std::optional<Place>& place : places_) {
+    if (!place || !found[place->root] || !place->geometry.is_static()) continue;
+    StandIn& stand_in = *found[place->root];
+    const TensorType& type = place->geometry.type();
+    ByteRange range = byte_range(type);
+    if (range.empty()) continue;
+    if (stand_in.reach.empty()) stand_in.reach = range;
+    stand_in.reach.begin = std::min(stand_in.reach.begin, range.begin);
+    stand_in.reach.end = std::max(stand_in.reach.end, range.end);
+    stand_in.alignment = std::max(stand_in.alignment, static_cast<int64_t>(size_of(type.dtype)));
+  }
+  for (std::optional<StandIn>& stand_in : found) {
+    if (stand_in) stand_ins_.push_back(*stand_in);
+  }
 }
 
 void ValuePlan::place_results(const Node& node) {

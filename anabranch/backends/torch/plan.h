@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "anabranch/backends/torch/geometry.h"
+#include "anabranch/ir/conflict.h"
 #include "anabranch/ir/graph.h"
 #include "anabranch/schedule/schedule.h"
 
@@ -28,6 +29,7 @@ class ValuePlan {
     bool viewed = false;                 // some value shows its memory in another way
     bool written = false;                // some operator changes its memory
     bool reshaped = false;               // some operator changes its sizes or strides
+    bool kept = false;                   // some operator may hold on to its tensor
     std::optional<Placement> placement;  // in the arena of the call
   };
   struct Place {
@@ -40,6 +42,13 @@ class ValuePlan {
   struct Input {
     ValueId value;
     size_t root = 0;  // of a tensor
+  };
+  /// An input that kernels see through tensors of the context, whose memory is set in each call to
+  /// the input's: so nothing that depends on the input is made again in a call.
+  struct StandIn {
+    size_t root = 0;
+    ByteRange reach;        // of the windows on it, in captured bytes of the buffer
+    int64_t alignment = 1;  // bytes, of the largest element that a window shows
   };
   /// A symbol that no host input gives: the size or stride of a tensor input.
   struct DerivedSymbol {
@@ -59,10 +68,12 @@ class ValuePlan {
   };
 
   /// `constants`: one tensor per constant of the graph. `reshapes`: by node, whether the operator
-  /// changes its operand's sizes or strides. `layout`: the arena, see KernelSet::load. Throws Error
-  /// ("bad-constants", "bad-view", "undefined-symbol").
+  /// changes its operand's sizes or strides. `kept`: by buffer, whether some operator may hold on
+  /// to a tensor on it. `layout`: the arena, see KernelSet::load. Throws Error ("bad-constants",
+  /// "bad-view", "undefined-symbol").
   ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
-            const std::vector<bool>& reshapes, const MemoryLayout& layout);
+            const std::vector<bool>& reshapes, const std::vector<bool>& kept,
+            const MemoryLayout& layout);
 
   int64_t arena_bytes() const { return arena_bytes_; }
 
@@ -74,6 +85,7 @@ class ValuePlan {
   }
 
   const std::vector<Input>& tensor_inputs() const { return tensor_inputs_; }
+  const std::vector<StandIn>& stand_ins() const { return stand_ins_; }
   const std::vector<Input>& integer_inputs() const { return integer_inputs_; }
   const std::vector<DerivedSymbol>& derived_symbols() const { return derived_symbols_; }
   /// By position among the roots of origin Constant, in order.
@@ -94,6 +106,8 @@ class ValuePlan {
   void add_root(ValueId value, Origin origin);
   void add_window(ValueId value, ValueId operand, bool same_object);
   void mark_written();
+  void mark_reshaped(const std::vector<bool>& reshapes);
+  void find_stand_ins();
   void find_derived_symbols();
   void find_defined_symbols();
 
@@ -103,6 +117,7 @@ class ValuePlan {
   std::vector<std::optional<Place>> places_;       // by ValueId
   std::vector<std::vector<size_t>> buffer_roots_;  // by BufferId
   std::vector<Input> tensor_inputs_, integer_inputs_;
+  std::vector<StandIn> stand_ins_;
   std::vector<DerivedSymbol> derived_symbols_;
   std::vector<std::vector<DefinedSymbol>> defined_symbols_;  // by NodeId
   std::vector<std::string> late_symbols_;

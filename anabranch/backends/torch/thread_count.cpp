@@ -40,31 +40,39 @@ int swap_mkl(int threads) {
   return MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(threads) : threads;
 }
 
-}  // namespace
-
-ThreadSetting ThreadSetting::current() {
-  start_thread();
-  if (forked) {
-    renew_pool();
-    return {1, 1};
-  }
+ThreadSetting in_force() {
   int mkl = swap_mkl(0);
   swap_mkl(mkl);
   return {openmp_threads(), mkl};
 }
 
-ThreadCount::ThreadCount(const ThreadSetting& setting) {
-  start_thread();
-  before_.openmp = openmp_threads();
-  before_.mkl = swap_mkl(setting.mkl);
-  changed_openmp_ = before_.openmp != setting.openmp && omp_set_num_threads;
-  changed_mkl_ = before_.mkl != setting.mkl;
-  if (changed_openmp_) omp_set_num_threads(setting.openmp);
+void put_in_force(const ThreadSetting& setting) {
+  if (omp_set_num_threads) omp_set_num_threads(setting.openmp);
+  swap_mkl(setting.mkl);
 }
 
-ThreadCount::~ThreadCount() {
-  if (changed_openmp_) omp_set_num_threads(before_.openmp);
-  if (changed_mkl_) swap_mkl(before_.mkl);
+}  // namespace
+
+ThreadSetting ThreadSetting::current() {
+  start_thread();
+  if (!forked) return in_force();
+  renew_pool();
+  return {1, 1};
 }
+
+ThreadCount::ThreadCount() {
+  start_thread();
+  before_ = now_ = in_force();
+}
+
+ThreadCount::~ThreadCount() { use(before_); }
+
+void ThreadCount::use(const ThreadSetting& setting) {
+  if (setting == now_) return;
+  put_in_force(setting);
+  now_ = setting;
+}
+
+void ThreadCount::look_again() { now_ = in_force(); }
 
 }  // namespace anabranch::torch_backend

@@ -7,26 +7,30 @@ namespace anabranch::torch_backend {
 struct ThreadSetting {
   int openmp = 1;
   int mkl = 0;
+  bool operator==(const ThreadSetting&) const = default;
 
   /// What is in force on this thread (what torch.get_num_threads() says here); one thread where
   /// this process was forked from this thread, since OpenMP's threads do not survive that.
   static ThreadSetting current();
 };
 
-/// Puts a setting in force on this thread until the end of the scope. Costs some nanoseconds, and
-/// nothing when it is in force already. The first use on a thread runs torch's own start-up there,
-/// which would otherwise overwrite the setting later.
+/// The setting in force on this thread, and a way to change it; at the end of the scope it is again
+/// what it was at the beginning. Costs some nanoseconds, and a comparison when the setting is in
+/// force already. The first use on a thread runs torch's own start-up there, which would otherwise
+/// overwrite the setting later.
 class ThreadCount {
  public:
-  explicit ThreadCount(const ThreadSetting& setting);
+  ThreadCount();
   ~ThreadCount();
   ThreadCount(const ThreadCount&) = delete;
   ThreadCount& operator=(const ThreadCount&) = delete;
 
+  void use(const ThreadSetting& setting);
+  /// After code that may have changed the setting itself.
+  void look_again();
+
  private:
-  ThreadSetting before_;
-  bool changed_openmp_;
-  bool changed_mkl_;
+  ThreadSetting before_, now_;
 };
 
 }  // namespace anabranch::torch_backend

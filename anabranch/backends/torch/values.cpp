@@ -15,6 +15,7 @@ TorchValues::TorchValues(const ValuePlan& plan, const Materializer& materializer
       roots_[i] = plan.constants()[constant++];
   }
   place_results();
+  make_stand_ins();
   make_windows();
 }
 
@@ -29,25 +30,50 @@ void TorchValues::place_results() {
   }
 }
 
+void TorchValues::make_stand_ins() {
+  for (const ValuePlan::StandIn& stand_in : plan_.stand_ins()) {
+    auto bytes = static_cast<size_t>(stand_in.reach.end);
+    stand_ins_.push_back(make_placed(nullptr, bytes, plan_.roots()[stand_in.root].geometry));
+  }
+}
+
 void TorchValues::make_windows() {
-  windows_.resize(plan_.graph().values.size());
+  fixed_.resize(plan_.graph().values.size());
+  std::vector<at::Tensor> bases(roots_.size());  // by root: what is the same in every call
+  for (size_t i = 0; i < roots_.size(); ++i) {
+    const ValuePlan::Root& root = plan_.roots()[i];
+    bool known = root.placement || root.origin == ValuePlan::Origin::Constant;
+    if (known && !root.reshaped) bases[i] = roots_[i];
+  }
+  for (size_t i = 0; i < stand_ins_.size(); ++i) bases[plan_.stand_ins()[i].root] = stand_ins_[i];
   c10::InferenceMode ordinary(false);
-  for (size_t i = 0; i < windows_.size(); ++i) {
+  for (size_t i = 0; i < fixed_.size(); ++i) {
     if (!plan_.graph().values[i].tensor()) continue;
     const ValuePlan::Place& place = plan_.place(ValueId(i));
-    const ValuePlan::Root& root = plan_.roots()[place.root];
-    bool known = root.placement || root.origin == ValuePlan::Origin::Constant;
-    if (!place.window || !known || root.reshaped || !place.geometry.is_static()) continue;
-    windows_[i] = make_window(roots_[place.root], root.geometry, place.geometry, {});
+    const at::Tensor& base = bases[place.root];
+    if (!base.defined() || !place.geometry.is_static()) continue;
+    fixed_[i] = place.window
+                    ? make_window(base, plan_.roots()[place.root].geometry, place.geometry, {})
+                    : base;
+  }
+}
+
+void TorchValues::bind_stand_ins() {
+  for (size_t i = 0; i < stand_ins_.size(); ++i) {
+    const ValuePlan::StandIn& stand_in = plan_.stand_ins()[i];
+    const ValuePlan::Root& root = plan_.roots()[stand_in.root];
+    point_at(stand_ins_[i], roots_[stand_in.root], root.geometry, stand_in.reach,
+             stand_in.alignment, root.written);
   }
 }
 
 at::Tensor TorchValues::tensor(ValueId value) const {
   if (watched_) return own_[value.index()];
+  const at::Tensor& fixed = fixed_[value.index()];
+  if (fixed.defined()) return fixed;
   const ValuePlan::Place& place = plan_.place(value);
   const at::Tensor& root = roots_[place.root];
   if (!place.window) return root;
-  if (windows_[value.index()].defined()) return windows_[value.index()];
   return make_window(root, plan_.roots()[place.root].geometry, place.geometry, symbols);
 }
 
@@ -88,6 +114,7 @@ void TorchValues::store(ValueId value, at::Tensor tensor) {
   const ValuePlan::Place& place = plan_.place(value);
   const ValuePlan::Root& root = plan_.roots()[place.root];
   if (root.value != value) return;
+  if (is_borrowed(tensor)) tensor = tensor.clone();  // an operator that returns its operand
   if (root.viewed) {
     Window scratch;
     if (!same_layout(root.geometry.window(symbols, scratch), tensor)) {
@@ -110,6 +137,7 @@ void TorchValues::clear() noexcept {
     const ValuePlan::Root& root = plan_.roots()[i];
     if (root.origin != ValuePlan::Origin::Constant && !root.placement) roots_[i].reset();
   }
+  for (const at::Tensor& stand_in : stand_ins_) forget_memory(stand_in);
   own_.clear();
   watched_ = false;
   caller_.clear();

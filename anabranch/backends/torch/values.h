@@ -22,8 +22,8 @@ class Materializer {
 };
 
 /// Different roots may be used by different threads at once; the schedule's events order the uses
-/// of one root. Placed results and the windows on them are tensors made once, on the arena of the
-/// context; other windows are made for each use.
+/// of one root. The tensors of placed results, of constants and of inputs (ValuePlan::StandIn), and
+/// the windows on them, are made once for the context; other windows are made for each use.
 class TorchValues : public CallValues, public OperandSource {
  public:
   /// `foreign`: some operator needs all of the caller's thread-local state (see CallerState).
@@ -31,6 +31,7 @@ class TorchValues : public CallValues, public OperandSource {
 
   /// The tensor of a value, for an operator to use.
   at::Tensor tensor(ValueId value) const override;
+  bool fixed(ValueId value) const override { return fixed_[value.index()].defined(); }
   int64_t integer(const Expr& expression) const override {
     return expression.is_constant() ? expression.constant() : expression.evaluate(symbols);
   }
@@ -44,6 +45,9 @@ class TorchValues : public CallValues, public OperandSource {
   /// The result of an operator. Ignored unless the value is a root or the call is watched.
   void store(ValueId value, at::Tensor tensor);
   void set_root(size_t root, at::Tensor tensor) { roots_[root] = std::move(tensor); }
+  /// Gives the stand-ins the memory of the inputs that are set. Throws Error
+  /// ("view-outside-memory", "view-misaligned").
+  void bind_stand_ins();
   /// Drops the results that live in the buffer.
   void release(BufferId buffer) noexcept;
   /// Drops everything but the constants and what is placed.
@@ -64,8 +68,12 @@ class TorchValues : public CallValues, public OperandSource {
   void bump_versions();
   const ValuePlan& plan() const { return plan_; }
 
+  /// By NodeId; filled by who makes the values.
+  std::vector<BoundOperator::Prepared> prepared;
+
  private:
   void place_results();
+  void make_stand_ins();
   void make_windows();
 
   const ValuePlan& plan_;
@@ -73,9 +81,10 @@ class TorchValues : public CallValues, public OperandSource {
   bool foreign_;
   CallerState caller_;
   c10::DataPtr arena_;
-  std::vector<at::Tensor> roots_;    // by root
-  std::vector<at::Tensor> windows_;  // by value: those that are the same in every call
-  std::vector<at::Tensor> own_;      // by value, in a watched call
+  std::vector<at::Tensor> roots_;      // by root
+  std::vector<at::Tensor> stand_ins_;  // by position in plan().stand_ins()
+  std::vector<at::Tensor> fixed_;      // by value: those that are the same in every call
+  std::vector<at::Tensor> own_;        // by value, in a watched call
   bool watched_ = false;
 };
 
