@@ -23,8 +23,13 @@ from harness import machine, report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-# What needs more than one process: (script, words for --quick).
-_OTHERS = {"W6 slow link": ("slow_link.py", ["--pairs", "2", "--megabytes", "1"])}
+# What is no single call of one process: (script, its words, its words with --quick).
+_OTHERS = {
+    "W6 slow link": ("slow_link.py", [], ["--pairs", "2", "--megabytes", "1"]),
+    "W6 loopback": ("slow_link.py", ["--loopback"],
+                    ["--loopback", "--pairs", "2", "--megabytes", "1"]),
+    "W7 overhead": ("overhead.py", [], ["--quick"]),
+}
 _QUICK_WITH_PEERS = ("w8_serial",)
 
 
@@ -107,8 +112,8 @@ def run_row(job, limit):
 
 def run_other(name, options):
     """The JSON that one of the other benchmarks prints."""
-    script, quick_words = _OTHERS[name]
-    words = [sys.executable, os.path.join(HERE, script)] + (quick_words if options.quick else [])
+    script, full, quick = _OTHERS[name]
+    words = [sys.executable, os.path.join(HERE, script), *(quick if options.quick else full)]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=options.limit)
     except subprocess.TimeoutExpired:

@@ -18,11 +18,12 @@ import anabranch
 from harness.candidates import fresh
 
 CALLS = 7  # traced; medians count
+ENOUGH = 3.0  # seconds after which fewer calls do
 _SPLITTABLE = ("mm", "bmm", "addmm", "baddbmm", "linear", "convolution")
 
 
 def _spans(model, inputs, options, keep=None):
-    """Milliseconds of each operator, {name: ms}, in one-stream calls; `keep` sees the ATen graph."""
+    """{operator: milliseconds} in one-stream calls; `keep` is given the ATen graph."""
     compiler = anabranch.get_compiler(anabranch.CompilerConfig().copy_with(
         {"ge_config.enable_single_stream": True} | options))
 
@@ -33,9 +34,9 @@ def _spans(model, inputs, options, keep=None):
         return compiled
 
     def backend(graph, example_inputs):
-        return aot_module_simplified(graph, example_inputs, fw_compiler=compile_aten,
-                                     inference_compiler=compile_aten, disable_functionalization=True,
-                                     keep_inference_input_mutations=True)
+        return aot_module_simplified(
+            graph, example_inputs, fw_compiler=compile_aten, inference_compiler=compile_aten,
+            disable_functionalization=True, keep_inference_input_mutations=True)
 
     function = torch.compile(fresh(model), backend=backend, dynamic=False, fullgraph=True)
     for _ in range(2):
@@ -45,22 +46,26 @@ def _spans(model, inputs, options, keep=None):
 
 def _traced(function, inputs):
     path = os.path.join(os.environ["BENCH_SCRATCH"], "trace.json")
+    calls, begin = 0, time.perf_counter()
     with anabranch.trace(path):
-        for _ in range(CALLS):
+        while calls < CALLS and (calls < 2 or time.perf_counter() - begin < ENOUGH):
             function(*inputs)
+            calls += 1
     with open(path, encoding="utf-8") as file:
         events = json.load(file)["traceEvents"]
     spans = {}
     for event in events:
         if event.get("cat") == "operator":
             spans.setdefault(event["args"]["name"], []).append(event["dur"] / 1e3)
-    return {name: statistics.median(values) * len(values) / CALLS
+    return {name: statistics.median(values) * len(values) / calls
             for name, values in spans.items()}
 
 
 def _is_view(node):
+    """True if the result is memory of an input that the operator does not write."""
     returns = node.target._schema.returns
-    return bool(returns) and returns[0].alias_info is not None and not returns[0].alias_info.is_write
+    alias = returns[0].alias_info if returns else None
+    return alias is not None and not alias.is_write
 
 
 class Path:
@@ -124,8 +129,8 @@ def bandwidth():
 
 
 def measure(models):
-    """{"path", "work", "bandwidth", "bound"} in ms with ATen's kernels, the "work" ÷ cores of those
-    that the default takes ("used_work"), and the operators' number."""
+    """{"path", "work", "bandwidth", "bound"} in ms with ATen's kernels, "used_work" in ms with those
+    that the default takes, and the number of "operators"."""
     aten = {"anabranch.fuse": False, "anabranch.tune": "off"}
     graphs = []
     single = _spans(models.plain, models.inputs, aten | {"anabranch.threads": 1}, graphs.append)

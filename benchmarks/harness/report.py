@@ -87,13 +87,14 @@ def tables(results):
     lines += [f"{name}: {row['failed']}  " for name, row in results["rows"].items()
               if "failed" in row]
     for name, other in results.get("others", {}).items():
-        lines += ["", other_line(name, other)]
+        lines += [""] + _other_table(name, other)
     return "\n".join(lines) + "\n"
 
 
 def _ratio_table(rows):
-    lines = ["", "Ratios, and the least time in ms: with ATen's kernels the largest of critical path, "
-             "work ÷ cores and weights ÷ bandwidth; with the kernels used of the last two.", "",
+    lines = ["", "Ratios, and the least time in ms: with ATen's kernels the largest of critical "
+             "path, work ÷ cores and weights ÷ bandwidth; with the kernels used of the last two.",
+             "",
              "| row | streams ÷ one stream | the same, ATen | streams ÷ best peer | path | work "
              "| bandwidth | least, ATen | least, used |", "|---|---|---|---|---|---|---|---|---|"]
     for name, row in rows.items():
@@ -129,15 +130,31 @@ def line(name, row):
     return (f"{name}: {', '.join(times)} ms; streams ÷ one stream "
             f"{_share(ratio(row, 'streams', 'one_stream'))} "
             f"(ATen {_share(ratio(row, 'aten_streams', 'aten_one_stream'))}), "
-            f"÷ best peer {_share(best)} {peer}; least {_number(row.get('bounds', {}).get('bound'))}; "
+            f"÷ best peer {_share(best)} {peer}; "
+            f"least {_number(row.get('bounds', {}).get('bound'))}; "
             f"{rounds['estimate']} of {rounds['clean']} clean rounds in {rounds['rounds']}")
 
 
+def _other_table(name, result):
+    """Lines: a table where the figures are by candidate, a list where they are single."""
+    tables = {key: value for key, value in result.items() if isinstance(value, dict)}
+    if not tables:
+        return [other_line(name, result)]
+    columns = list(dict.fromkeys(column for value in tables.values() for column in value))
+    lines = [f"{name}, {result.get('unit', '')}", "", "| | " + " | ".join(columns) + " |",
+             "|---" * (len(columns) + 1) + "|"]
+    for key, value in tables.items():
+        cells = [value.get(column, "–") for column in columns]
+        cells = [str(cell) if isinstance(cell, str) else _number(cell) for cell in cells]
+        lines.append(f"| {key} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def other_line(name, result):
+    """One line for the terminal."""
     if "failed" in result:
         return f"{name}: FAILED {result['failed']}\n{result.get('output', '')}"
-    figures = ", ".join(f"{key} {value}" for key, value in result.items())
-    return f"{name}: {figures}"
+    return f"{name}: " + ", ".join(f"{key} {value}" for key, value in result.items())
 
 
 def plot(results, path):

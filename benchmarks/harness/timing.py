@@ -8,6 +8,7 @@ QUIET_SHARE = 0.06  # of one core: what other processes may use in a round that 
 WANTED_ROUNDS = 9
 FEWEST_ROUNDS = 5  # clean ones; with fewer the 10th percentile of all rounds is the estimate
 SHORTEST_SAMPLE = 0.2e-3  # seconds: shorter calls are timed several at once
+SLOW = 0.1  # seconds: longer calls are timed once in a turn, and not warmed before it
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -35,37 +36,36 @@ def _wait_for_quiet(limit):
             return
 
 
-def _sample(call, repeats, seconds):
-    """Milliseconds of a call, for as long as `seconds`, at least twice."""
+def _turn(call, length, seconds):
+    """Milliseconds of one candidate's calls in its turn; `length`: seconds that a call takes."""
+    if length > SLOW:
+        return [_milliseconds(call, 1)]
+    repeats = max(1, min(5000, round(SHORTEST_SAMPLE / length)))
+    call()  # caches and branch predictors are those of this candidate
     found, begin = [], time.perf_counter()
     while len(found) < 2 or time.perf_counter() - begin < seconds:
-        start = time.perf_counter_ns()
-        for _ in range(repeats):
-            call()
-        found.append((time.perf_counter_ns() - start) / 1e6 / repeats)
+        found.append(_milliseconds(call, repeats))
     return found
 
 
-def _warm_up(call):
-    """Runs a call until it is warm; how often it must run for one sample."""
-    for _ in range(3):
+def _milliseconds(call, repeats):
+    start = time.perf_counter_ns()
+    for _ in range(repeats):
         call()
-    start = time.perf_counter()
-    call()
-    return max(1, min(5000, round(SHORTEST_SAMPLE / (time.perf_counter() - start))))
+    return (time.perf_counter_ns() - start) / 1e6 / repeats
 
 
 def interleave(calls, rest, budget, turn=0.012):
-    """Times callables in turn, round after round, until WANTED_ROUNDS were clean or `budget` is over.
+    """Times callables in turn, round after round, until WANTED_ROUNDS were clean or time is over.
 
     calls: {name: callable without arguments}; rest: {name: seconds of sleep after its turn}, for
     candidates whose threads go on spinning; budget: seconds; turn: seconds of one turn.
     Returns ({name: {"ms", "low", "high", "samples"}}, {"clean", "rounds", "others", "estimate"}):
     the estimate with the quartiles of its samples, and how quiet the machine was.
     """
-    repeats = {}
+    lengths = {}
     for name, call in calls.items():
-        repeats[name] = _warm_up(call)
+        lengths[name] = _milliseconds(call, 1) / 1e3
         time.sleep(rest.get(name, 0))
     rounds, begin = [], time.perf_counter()
     while True:
@@ -77,8 +77,7 @@ def interleave(calls, rest, budget, turn=0.012):
         before, samples = _used(), {}
         for name, call in calls.items():
             time.sleep(0.003)
-            call()  # caches and branch predictors are those of this candidate
-            samples[name] = _sample(call, repeats[name], turn)
+            samples[name] = _turn(call, lengths[name], turn)
             time.sleep(rest.get(name, 0))
         rounds.append((_others(before, _used()), samples))
     return _summary(calls, rounds)

@@ -1,7 +1,7 @@
 """W2: a decode step of a mixture-of-experts block, in the sizes of DeepSeek-V2-Lite.
 
-Hidden size 2048, 64 routed experts of 1408 of which each token takes 6, a shared expert of twice the
-size. The routing is fixed when the model is made, so that every compiler sees the same graph: a
+Hidden size 2048, 64 routed experts of 1408 of which each token takes 6, a shared expert of twice
+the size. The routing is fixed when the model is made, so that every compiler sees the same graph: a
 Python loop over chosen experts makes each of them compile once for each routing. Experts that no
 token takes are left out, as they take no time.
 """

@@ -1,5 +1,5 @@
-"""W4: the mixed blocks of Inception v3 for one image, batch norms folded: one block of each kind, and
-all of them. The branch with the most work has a stream of its own.
+"""W4: the mixed blocks of Inception v3 for one image, batch norms folded: one block of each kind,
+and all of them. The branch with the most work has a stream of its own.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""X1: a bidirectional recurrent network with its cells written out: two chains of small operators."""
+"""X1: a bidirectional recurrent network, its steps written out: two chains of small operators."""
 
 import torch
 from torch import nn

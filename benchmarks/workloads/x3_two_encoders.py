@@ -1,5 +1,5 @@
-"""X3: the encoders of a picture (50 patches, width 384) and of a text (16 words, width 256), side by
-side, and how alike they are.
+"""X3: the encoders of a picture (50 patches, width 384) and of a text (16 words, width 256), side
+by side, and how alike they are.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""X4: a step of speculative decoding: a small serial model drafts while a larger one verifies 8 rows."""
+"""X4: speculative decoding: a small serial model drafts while a larger one verifies 8 rows."""
 
 import torch
 from torch import nn
