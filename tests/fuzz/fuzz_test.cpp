@@ -157,6 +157,9 @@ TEST(Shrink, ShrinksBodiesToo) {
 
 // a kernel that the passes do not know the effects of => found
 TEST(Checker, FindsAWriteThatTheProgramHides) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the race planted here is a real one: ThreadSanitizer would end the test at it";
+#endif
   Graph graph = graph_of(R"(
     %x = input : i64[4] @b0
     ^a ref.add_(%x, %x) writes(%x) {"_user_stream_label": "1"}
