@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "anabranch/analysis/operator_times.h"
 #include "anabranch/ir/communication.h"
 
 namespace anabranch {
@@ -159,6 +160,8 @@ constexpr auto kWeights = std::to_array<Weight>({
 static_assert(std::is_sorted(kWeights.begin(), kWeights.end(),
                              [](const Weight& a, const Weight& b) { return a.name < b.name; }));
 constexpr double kUnknownWeight = 20;
+constexpr double kWorthThreads = 0.9;  // of the time on one thread: else several are no use
+constexpr int kNoLimit = 1024;
 
 /// "add" of "aten.add_.Tensor"; empty for another library's operator.
 std::string_view aten_name(std::string_view op) {
@@ -258,7 +261,7 @@ int widest(const OperatorCost& cost, const Shapes& shapes, const DeviceProfile& 
     if (!is_wide(shapes)) return 1;
     parts = cost.flops / 1e6;
   }
-  return static_cast<int>(std::clamp(std::ceil(parts), 1.0, 1024.0));
+  return static_cast<int>(std::clamp(std::ceil(parts), 1.0, double{kNoLimit}));
 }
 
 OperatorCost cost_of(const Graph& graph, NodeId id, const DeviceProfile& profile) {
@@ -314,7 +317,11 @@ CostModel::CostModel(const Graph& graph, const DeviceProfile& profile,
     costs_.push_back(cost_of(graph, NodeId(i), profile_));
     runs_.push_back(graph.nodes[i].kind == NodeKind::Operator);
     auto found = measured.find(graph.nodes[i].name);
-    if (found != measured.end()) measured_.emplace(NodeId(i), found->second);
+    if (found == measured.end()) continue;
+    measured_.emplace(NodeId(i), found->second);
+    if (found->second.one_ns <= 0) continue;
+    costs_[i].known = works_alone(graph.nodes[i]);
+    costs_[i].widest = found->second.ns < kWorthThreads * found->second.one_ns ? kNoLimit : 1;
   }
 }
 
@@ -338,6 +345,10 @@ double CostModel::nanoseconds(NodeId node, int threads) const {
   double estimated = roofline(cost, threads);
   auto measured = measured_.find(node);
   if (measured == measured_.end()) return estimated;
+  if (measured->second.one_ns > 0) {
+    OperatorTime time{measured->second.one_ns, measured->second.ns, 0};
+    return time.with(used_threads(threads), used_threads(measured->second.threads));
+  }
   return measured->second.ns * estimated / roofline(cost, measured->second.threads);
 }
 

@@ -37,10 +37,12 @@ struct DeviceProfile {
   int64_t grain = 32768;        // elements below which ATen uses one thread
 };
 
-/// What a run took: nanoseconds, with how many intra-op threads (0: all cores).
+/// What a run took: nanoseconds, with how many intra-op threads (0: all cores). With `one_ns`,
+/// which is what it takes on one thread, nothing has to be estimated.
 struct MeasuredDuration {
   double ns = 0;
   int threads = 0;
+  double one_ns = 0;
 };
 /// By operator name ("mm_1").
 using MeasuredDurations = std::unordered_map<std::string, MeasuredDuration>;
@@ -71,7 +73,8 @@ class CostModel {
   /// Intra-op threads of a launch: `threads`, or the profile's when 0, at most the cores.
   int used_threads(int threads) const;
   /// Duration with so many intra-op threads, launch included. A measured duration
-  /// is scaled by the estimate's ratio when it was measured with another number of threads.
+  /// is scaled by the estimate's ratio when it was measured with another number of threads; between
+  /// two of them it follows OperatorTimes.
   double nanoseconds(NodeId node, int threads) const;
 
   const DeviceProfile& profile() const { return profile_; }

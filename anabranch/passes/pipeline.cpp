@@ -116,10 +116,10 @@ Compiled compile(Graph captured, const PipelineOptions& options) {
   profile.cores = std::max(options.cores, options.machine_cores);
   profile.threads = options.cores;
   CostModel costs(compiled.graph, profile, options.durations);
-  std::vector<int> caps = thread_caps(compiled.graph, options.limits, options.cores);
-  place_streams(options, costs, caps, compiled);
-  make_schedule(options, costs, caps, compiled);
-  make_serial(options, caps, compiled);
+  compiled.caps = thread_caps(compiled.graph, options.limits, options.cores);
+  place_streams(options, costs, compiled.caps, compiled);
+  make_schedule(options, costs, compiled.caps, compiled);
+  make_serial(options, compiled.caps, compiled);
   return compiled;
 }
 

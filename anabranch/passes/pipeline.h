@@ -37,6 +37,7 @@ struct Compiled {
   Schedule serial;    // the same operators in the same order on one stream
   EventReport events;
   MemoryReport memory;
+  std::vector<int> caps;                // by NodeId: core_limits.h
   std::vector<Diagnostic> diagnostics;  // warnings and notes; errors are thrown
 };
 

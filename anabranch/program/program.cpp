@@ -7,6 +7,7 @@
 #include <set>
 
 #include "anabranch/passes/super_kernel.h"
+#include "anabranch/runtime/recorder.h"
 
 namespace anabranch {
 namespace {
@@ -63,17 +64,26 @@ OperatorError::OperatorError(LaunchFailure failure, std::string context)
 
 namespace {
 
-/// The options, with what the kernels say of memory.
-passes::PipelineOptions with_memory(passes::PipelineOptions options, const KernelSet& kernels) {
-  options.placeable = [&kernels](const Graph& graph) { return kernels.placeable(graph); };
-  return options;
+/// Compiles with what the kernels say of memory and what was measured of operators before.
+passes::Compiled compile_known(Graph graph, passes::PipelineOptions options,
+                               const KernelSet& kernels, const Tuning& tuning) {
+  options.placeable = [&kernels](const Graph& g) { return kernels.placeable(g); };
+  if (!tuning.on) return passes::compile(std::move(graph), options);
+  const TimeTable& table = TimeTable::of(tuning.time_file);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.kind != NodeKind::Operator || options.durations.contains(node.name)) continue;
+    if (std::optional<OperatorTime> time = table.find(time_key(graph, NodeId(i))))
+      options.durations[node.name] = {time->all, 0, time->one};
+  }
+  return passes::compile(std::move(graph), options);
 }
 
 }  // namespace
 
 struct Program::Context {
   std::unique_ptr<CallValues> values;
-  std::unique_ptr<CallState> parallel, serial, unfolded;  // made when they are first needed
+  std::unique_ptr<CallState> parallel, serial, unfolded, tuned;  // made when they are first needed
 };
 
 /// Cleared and kept on every way out, also when bind or collect throws.
@@ -97,18 +107,64 @@ struct Program::Lease {
 };
 
 Program::Program(Graph captured, const passes::PipelineOptions& options, KernelSet& kernels,
-                 std::shared_ptr<Device> device)
-    : compiled_(passes::compile(std::move(captured), with_memory(options, kernels))),
+                 std::shared_ptr<Device> device, const Tuning& tuning)
+    : compiled_(compile_known(std::move(captured), options, kernels, tuning)),
       device_(std::move(device)),
       kernels_(kernels.load(compiled_.graph, memory_layout(compiled_.schedule))),
       parallel_(
           std::make_unique<Executor>(compiled_.graph, compiled_.schedule, *device_, *kernels_)),
-      serial_(std::make_unique<Executor>(compiled_.graph, compiled_.serial, *device_, *kernels_)) {}
+      serial_(std::make_unique<Executor>(compiled_.graph, compiled_.serial, *device_, *kernels_)) {
+  if (tuning.on && options.fold) make_tuner(options, tuning);
+}
 
 Program::~Program() = default;
 
+void Program::make_tuner(const passes::PipelineOptions& options, const Tuning& tuning) {
+  const Graph& graph = compiled_.graph;
+  if (options.cores < 2 || !passes::may_place_on_cores(graph, compiled_.schedule)) return;
+  bool streams = false, workers = false, splits = false;
+  for (size_t s = 1; s < compiled_.schedule.streams.size(); ++s) {
+    bool used = !compiled_.schedule.streams[s].commands.empty();
+    streams = streams || used;
+    workers = workers || (used && !compiled_.schedule.streams[s].folded);
+  }
+  for (size_t i = 0; i < graph.nodes.size(); ++i) splits = splits || kernels_->can_split(NodeId(i));
+  if (!streams && !splits) return;
+  tuner_ = std::make_unique<Tuner>(graph, compiled_.schedule, compiled_.serial, *parallel_,
+                                   *device_, *kernels_,
+                                   TunerOptions{.cores = options.cores,
+                                                .caps = compiled_.caps,
+                                                .verify = options.verify,
+                                                .time_file = tuning.time_file,
+                                                .user_streams = workers});
+  // Said when it is decided, once.
+  std::erase_if(compiled_.diagnostics,
+                [](const Diagnostic& found) { return found.rule == "fold"; });
+}
+
+std::optional<Diagnostic> Program::tuned() const {
+  if (!tuner_ || !tuner_->finished()) return std::nullopt;
+  return tuner_->decision();
+}
+
 void Program::run(const Exchange& bind, const Exchange& collect, Observer* observer) {
+  if (tuning() && !observer && !device_->inside_call()) {
+    if (auto turn = tuner_->begin()) return measure(std::move(*turn), bind, collect);
+  }
   call(Streams::Folded, bind, collect, observer);
+}
+
+void Program::measure(Tuner::Turn turn, const Exchange& bind, const Exchange& collect) {
+  Lease lease(*this);
+  CallValues& values = *lease.context->values;
+  if (bind) bind(values);
+  int64_t begin = now_ns();
+  CallResult result = turn.executor.try_run(turn.state, values, turn.observer);
+  int64_t took = now_ns() - begin;
+  bool measured = result.ran && !result.failure;
+  if (!result.ran) result = lease.try_run(*serial_, lease.context->serial, nullptr);
+  finish(result, values, collect);
+  if (measured) turn.done(took);
 }
 
 void Program::run_serial(const Exchange& bind, const Exchange& collect, Observer* observer) {
@@ -134,15 +190,23 @@ void Program::call(Streams streams, const Exchange& bind, const Exchange& collec
   Context& context = *lease.context;
   if (bind) bind(*context.values);
   CallResult result{.ran = false};
-  if (streams == Streams::Folded) result = lease.try_run(*parallel_, context.parallel, observer);
+  const Executor* chosen = tuner_ && tuner_->finished() ? tuner_->chosen() : nullptr;
+  if (streams == Streams::Folded) {
+    result = chosen ? lease.try_run(*chosen, context.tuned, observer)
+                    : lease.try_run(*parallel_, context.parallel, observer);
+  }
   if (streams == Streams::Unfolded) result = lease.try_run(*unfolded_, context.unfolded, observer);
   if (!result.ran) result = lease.try_run(*serial_, context.serial, observer);
+  finish(result, *context.values, collect);
+}
+
+void Program::finish(CallResult& result, CallValues& values, const Exchange& collect) const {
   if (result.failure) {
     std::string where = describe_failure(*result.failure);
     unwrap_body_failure(*result.failure, where);
     throw OperatorError(std::move(*result.failure), std::move(where));
   }
-  if (collect) collect(*context.values);
+  if (collect) collect(values);
 }
 
 std::string Program::describe_failure(const LaunchFailure& failure) const {
@@ -245,6 +309,7 @@ std::string Program::report() const {
       compiled_.memory.placed, compiled_.memory.arena, compiled_.memory.lower_bound,
       compiled_.memory.unshared, compiled_.memory.reuse_edges);
   for (const Diagnostic& diagnostic : compiled_.diagnostics) text += to_string(diagnostic) + "\n";
+  if (tuner_ && tuner_->finished()) text += tuner_->placement();
   return text;
 }
 

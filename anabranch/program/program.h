@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "anabranch/passes/pipeline.h"
+#include "anabranch/program/tuner.h"
 #include "anabranch/runtime/device.h"
 #include "anabranch/runtime/executor.h"
 #include "anabranch/runtime/idle_pool.h"
@@ -32,13 +33,21 @@ class OperatorError : public std::runtime_error {
   std::string context_;
 };
 
+/// Whether the first calls find out how the program runs fastest (tuner.h).
+struct Tuning {
+  bool on = false;
+  std::string time_file;  // where durations of operators are kept; "": in the process
+};
+
 /// Thread-safe after construction.
 class Program {
  public:
   /// Compiles (and, with options.verify, proves the schedule), then loads kernels and assigns
-  /// lanes. `kernels` may go afterwards. Throws Error.
+  /// lanes. `kernels` may go afterwards. Nothing is tuned without options.fold, in a graph that may
+  /// not be placed on cores (passes/place_on_cores.h), or where there is nothing to choose. Throws
+  /// Error.
   Program(Graph captured, const passes::PipelineOptions& options, KernelSet& kernels,
-          std::shared_ptr<Device> device);
+          std::shared_ptr<Device> device, const Tuning& tuning = {});
   ~Program();
 
   /// One call. `bind` fills the inputs into the call's values (and its symbols) before the first
@@ -61,12 +70,19 @@ class Program {
   const passes::Compiled& compiled() const { return compiled_; }
   /// Streams, events placed and found redundant, lanes: what the DEBUG log shows.
   std::string report() const;
+  /// True while calls are measured.
+  bool tuning() const { return tuner_ && !tuner_->finished(); }
+  /// What tuning decided; nothing before, or without it.
+  std::optional<Diagnostic> tuned() const;
 
  private:
   struct Context;  // what one running call owns
   struct Lease;    // a context for as long as the call runs
   enum class Streams { Folded, Unfolded, One };
   void call(Streams streams, const Exchange& bind, const Exchange& collect, Observer* observer);
+  void measure(Tuner::Turn turn, const Exchange& bind, const Exchange& collect);
+  void finish(CallResult& result, CallValues& values, const Exchange& collect) const;
+  void make_tuner(const passes::PipelineOptions& options, const Tuning& tuning);
   std::unique_ptr<Context> take_context();
   std::string describe_failure(const LaunchFailure& failure) const;
 
@@ -77,6 +93,7 @@ class Program {
   IdlePool<Context> idle_;
   std::once_flag unfolded_made_;
   std::unique_ptr<Executor> unfolded_;
+  std::unique_ptr<Tuner> tuner_;
 };
 
 }  // namespace anabranch

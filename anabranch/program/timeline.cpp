@@ -68,7 +68,8 @@ class Appender {
 
   void append() {
     for (const StreamProgram& program : schedule_.streams)
-      place_.push_back(find_stream(program.stream));
+      place_.push_back(find_stream(schedule_.lanes.cores > 0 ? Stream{} : program.stream));
+    for (const Stream& stream : graph_.streams) label_place_.push_back(find_stream(stream));
     size_t count = std::min(recorder_.streams().size(), schedule_.streams.size());
     for (size_t s = 0; s < count; ++s) {
       for (const Recorder::Span& span : recorder_.streams()[s].launches) append_span(s, span);
@@ -91,10 +92,16 @@ class Appender {
     return timeline_.streams.size() - 1;
   }
 
+  /// Lanes are no streams: what runs on one is shown where the user put it.
+  size_t track(size_t stream, NodeId node) const {
+    if (schedule_.lanes.cores == 0 || !node.valid()) return place_[stream];
+    return label_place_[graph_.node(node).stream.index()];
+  }
+
   void append_span(size_t stream, const Recorder::Span& recorded) {
     const Node& node = graph_.node(recorded.launch.node);
     TimelineSpan span;
-    span.stream = place_[stream];
+    span.stream = track(stream, recorded.launch.node);
     span.begin = recorded.begin - origin_;
     span.end = recorded.end - origin_;
     span.name = node.name;
@@ -118,9 +125,10 @@ class Appender {
       return node.valid() ? graph_.node(node).name : none;
     };
     TimelineArrow arrow;
-    arrow.from_stream = place_[end.stream->index()];
+    arrow.from_stream = track(end.stream->index(), end.before);
     arrow.recorded = recorded_[wait.event.index()] - origin_;
-    arrow.to_stream = place_[stream];
+    arrow.to_stream = track(stream, after);
+    if (schedule_.lanes.cores > 0 && arrow.from_stream == arrow.to_stream) return;
     arrow.waited_from = wait.begin - origin_;
     arrow.resumed = wait.end - origin_;
     arrow.event = fmt::format("e{}: {} → {}", wait.event.index(), name(end.before, "start"),
@@ -137,8 +145,9 @@ class Appender {
   int call_;
   int64_t origin_;
   const TypeNames& type_of_;
-  std::vector<size_t> place_;      // by StreamId: index into the timeline's streams
-  std::vector<int64_t> recorded_;  // by EventId
+  std::vector<size_t> place_;        // by the schedule's streams: index into the timeline's
+  std::vector<size_t> label_place_;  // by StreamId of the graph
+  std::vector<int64_t> recorded_;    // by EventId
 };
 
 }  // namespace

@@ -229,7 +229,11 @@ void Executor::launch(const Step& step, const Call& call, Launcher& launcher) co
   bool failed = false;
   if (step.kind == Step::Kind::Launch) {
     try {
-      launcher.launch(step.launch.node, step.launch.threads);
+      if (step.launch.split) {
+        launcher.launch_split(step.launch.node, step.launch.threads);
+      } else {
+        launcher.launch(step.launch.node, step.launch.threads);
+      }
     } catch (...) {
       failed = true;
       fail(step, call.state);

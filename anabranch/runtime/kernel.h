@@ -44,6 +44,8 @@ class Launcher {
   /// Runs one operator with at most `threads` intra-op threads (0: the caller's number). Throws
   /// what the operator throws.
   virtual void launch(NodeId node, int threads) = 0;
+  /// The same in `threads` parts of one thread each, if LoadedKernels::can_split.
+  virtual void launch_split(NodeId node, int threads) { launch(node, threads); }
 };
 
 /// The kernels of one graph, resolved. Thread-safe: holds nothing that a call changes.
@@ -56,6 +58,9 @@ class LoadedKernels {
   /// they set up here, once for all operators of a lane.
   using Walk = std::function<void(Launcher&)>;
   virtual void on_thread(CallValues& values, const Walk& walk) const = 0;
+
+  /// True if Launch::split means something to the operator.
+  virtual bool can_split(NodeId) const { return false; }
 
   /// The last user of a buffer has completed. Not called for buffers that need no release.
   virtual void release(BufferId buffer, CallValues& values) const noexcept = 0;

@@ -24,6 +24,7 @@ struct Launch {
   NodeId node;
   int threads = 0;         // intra-op threads; 0: as many as the caller uses
   bool exclusive = false;  // takes all cores while it runs: its bits depend on the thread count
+  bool split = false;      // cut into parts of one thread each, if its kernel can be
   bool operator==(const Launch&) const = default;
 };
 struct Record {
@@ -63,8 +64,17 @@ struct BufferLife {
   bool operator==(const BufferLife&) const = default;
 };
 
+/// The streams of a schedule are lanes of a machine: each owns `each` of the `cores`. A launch with
+/// 1 to `each` threads holds its own lane while it runs, any other launch of an operator holds all.
+struct Lanes {
+  int cores = 0;  // 0: no lanes, the streams are those of the labels
+  int each = 0;
+  bool operator==(const Lanes&) const = default;
+};
+
 struct Schedule {
   std::vector<StreamProgram> streams;  // by StreamId; 0 is the default stream
+  Lanes lanes;
   size_t event_count = 0;
   std::vector<BufferLife> buffers;
 

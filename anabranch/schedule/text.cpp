@@ -24,6 +24,11 @@ class ScheduleParser {
 
   Schedule parse() {
     lexer_.expect_word("schedule");
+    if (lexer_.accept_word("lanes")) {
+      schedule_.lanes.each = static_cast<int>(parse_index());
+      lexer_.expect_word("of");
+      schedule_.lanes.cores = static_cast<int>(parse_index());
+    }
     lexer_.expect("{");
     while (!lexer_.accept("}")) {
       if (lexer_.accept_word("stream")) {
@@ -69,6 +74,7 @@ class ScheduleParser {
     Launch launch{parse_node()};
     if (lexer_.accept_word("threads")) launch.threads = static_cast<int>(parse_index());
     launch.exclusive = lexer_.accept_word("exclusive");
+    launch.split = lexer_.accept_word("split");
     return launch;
   }
 
@@ -137,6 +143,7 @@ class CommandPrinter {
     std::string text = "launch " + node(launch.node);
     if (launch.threads > 0) text += fmt::format(" threads {}", launch.threads);
     if (launch.exclusive) text += " exclusive";
+    if (launch.split) text += " split";
     return text;
   }
   std::string operator()(const Record& record) const {
@@ -159,6 +166,8 @@ Schedule parse_schedule(const Graph& graph, std::string_view text) {
 std::string print_schedule(const Graph& graph, const Schedule& schedule) {
   CommandPrinter printer(graph);
   std::string text = "schedule {\n";
+  if (schedule.lanes.cores > 0)
+    text = fmt::format("schedule lanes {} of {} {{\n", schedule.lanes.each, schedule.lanes.cores);
   for (size_t i = 0; i < schedule.streams.size(); ++i) {
     const auto& [stream, commands, folded] = schedule.streams[i];
     text +=

@@ -18,6 +18,7 @@ TORCH_LIBRARY(anabranch, m) {
       .def("text", &ProgramClass::text)
       .def("report", &ProgramClass::report)
       .def("diagnostics", &ProgramClass::diagnostics)
+      .def("tuning", &ProgramClass::tuning)
       .def("last_error_context",
            [](const c10::intrusive_ptr<ProgramClass>&) { return last_error_context(); });
   m.def("trace_begin() -> ()", [] { TraceSession::instance().begin(); });

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "anabranch/backends/cpu/helper_threads.h"
 #include "anabranch/formats/formats.h"
 #include "anabranch/ir/text.h"
 #include "anabranch/runtime/adversary.h"
@@ -28,6 +29,7 @@ struct Options {
   size_t max_workers = 0;
   bool pin = false;
   std::string costs;  // path of a trace, or empty
+  Tuning tuning;
 };
 
 /// Moves an option, if it is given, from the object to where it is kept.
@@ -41,7 +43,7 @@ void take(nlohmann::json& object, const char* key, T& target) {
 
 Options parse_options(const std::string& text) {
   Options options;
-  std::string launch_order, core_limit, auto_streams = "off";
+  std::string launch_order, core_limit, auto_streams = "off", tune = "off";
   try {
     nlohmann::json object = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text);
     take(object, "name", options.name);
@@ -57,11 +59,14 @@ Options parse_options(const std::string& text) {
     take(object, "max_workers", options.max_workers);
     take(object, "pin", options.pin);
     take(object, "small_memory", options.pipeline.small_memory);
+    take(object, "tune", tune);
+    take(object, "time_file", options.tuning.time_file);
     if (!object.empty()) {
       throw Error("unknown-option",
                   fmt::format("unknown option \"{}\"", object.items().begin().key()),
                   "one of name, single_stream, multi_stream, threads, verify, launch_order, "
-                  "aicore_num, auto_streams, fold, costs, max_workers, pin, small_memory");
+                  "aicore_num, auto_streams, fold, costs, max_workers, pin, small_memory, tune, "
+                  "time_file");
     }
   } catch (const nlohmann::json::exception& error) {
     throw Error("bad-options",
@@ -71,6 +76,7 @@ Options parse_options(const std::string& text) {
   options.pipeline.launch_order = passes::parse_launch_order(launch_order);
   if (!core_limit.empty()) options.pipeline.limits.graph = passes::parse_core_count(core_limit);
   options.pipeline.auto_streams = passes::parse_auto_streams(auto_streams);
+  options.tuning.on = tune != "off";
   options.pipeline.cores = options.threads > 0 ? options.threads : at::get_num_threads();
   return options;
 }
@@ -95,10 +101,11 @@ ProgramClass::ProgramClass(const std::string& graph_text, const std::string& opt
   Graph captured = parse_graph(graph_text);
   if (!options.name.empty()) captured.name = options.name;
   if (!options.costs.empty()) options.pipeline.durations = read_costs(options.costs, captured.name);
-  torch_backend::AtenKernels kernels(std::move(constants));
+  torch_backend::AtenKernels kernels(std::move(constants), &HelperThreads::instance());
   auto device = make_device(options.threads, options.max_workers, options.pin);
   options.pipeline.machine_cores = device->cores();
-  program_ = std::make_unique<Program>(std::move(captured), options.pipeline, kernels, device);
+  program_ = std::make_unique<Program>(std::move(captured), options.pipeline, kernels, device,
+                                       options.tuning);
   plan_ = kernels.plan();
 }
 
@@ -213,6 +220,7 @@ std::vector<std::string> ProgramClass::diagnostics() const {
   std::vector<std::string> texts;
   for (const Diagnostic& diagnostic : program_->compiled().diagnostics)
     texts.push_back(to_string(diagnostic));
+  if (std::optional<Diagnostic> tuned = program_->tuned()) texts.push_back(to_string(*tuned));
   std::lock_guard lock(notes_mutex_);
   texts.insert(texts.end(), notes_.begin(), notes_.end());
   return texts;

@@ -20,7 +20,8 @@ namespace anabranch::torch_ops {
 class ProgramClass : public torch::CustomClassHolder {
  public:
   /// Options (a JSON object): name, single_stream, multi_stream, threads, verify, launch_order,
-  /// aicore_num, auto_streams, fold, costs (path of a trace), max_workers, pin, small_memory.
+  /// aicore_num, auto_streams, fold, costs (path of a trace), max_workers, pin, small_memory, tune
+  /// ("off", or first calls are measured), time_file (where durations of operators are kept).
   /// Throws Error with all findings.
   ProgramClass(const std::string& graph_text, const std::string& options,
                std::vector<at::Tensor> constants);
@@ -34,6 +35,8 @@ class ProgramClass : public torch::CustomClassHolder {
   /// "original", "optimized": the graph; "schedule", "serial": the command lists.
   std::string text(const std::string& which) const;
   std::string report() const { return program_->report(); }
+  /// True while calls are measured; what that decides is the last of the diagnostics.
+  bool tuning() const { return program_->tuning(); }
   /// Warnings and notes of compilation, then what calls so far had to say, each once.
   std::vector<std::string> diagnostics() const;
 

@@ -2,7 +2,9 @@
 
 #include <ATen/Parallel.h>
 
+#include "anabranch/backends/cpu/helper_threads.h"
 #include "anabranch/backends/cpu/worker_pool.h"
+#include "anabranch/backends/torch/thread_count.h"
 #include "anabranch/base/diagnostic.h"
 #include "anabranch/formats/formats.h"
 
@@ -12,6 +14,7 @@ namespace {
 // torch sets a thread's OpenMP up at its first operator; done early, that cannot undo the number of
 // threads that an operator was given.
 void start_worker() {
+  torch_backend::calm_openmp();
   at::init_num_threads();
   static_cast<void>(at::get_num_threads());
 }
@@ -25,6 +28,7 @@ std::atomic<int64_t> adversary{-1};
 }  // namespace
 
 std::shared_ptr<CpuDevice> make_device(int cores, size_t max_workers, bool pin) {
+  if (pin) HelperThreads::instance().pin();
   return std::make_shared<CpuDevice>(CpuOptions{
       .max_workers = max_workers, .cores = cores, .pin = pin, .thread_start = start_worker});
 }

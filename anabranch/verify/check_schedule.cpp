@@ -12,6 +12,7 @@ std::vector<Diagnostic> check_schedule(const Graph& graph, const Schedule& sched
   UseTable uses(graph);
   check_hazards(graph, uses, schedule, replay, findings);
   check_lifetimes(graph, uses, schedule, replay, findings);
+  if (schedule.lanes.cores > 0) check_lanes(graph, schedule, replay, findings);
   return findings;
 }
 

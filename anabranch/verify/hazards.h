@@ -21,4 +21,8 @@ void check_hazards(const Graph& graph, const UseTable& uses, const Schedule& sch
 void check_lifetimes(const Graph& graph, const UseTable& uses, const Schedule& schedule,
                      const Replay& replay, std::vector<Diagnostic>& findings);
 
+/// lanes-many, cores-shared, stream-order. Only for a schedule with lanes.
+void check_lanes(const Graph& graph, const Schedule& schedule, const Replay& replay,
+                 std::vector<Diagnostic>& findings);
+
 }  // namespace anabranch::verify

@@ -22,7 +22,7 @@ void Replay::report(const char* rule, std::string message, std::string fix, cons
 
 void Replay::check_launches() {
   std::vector<bool> seen(graph_.nodes.size(), false);
-  bool many = schedule_.streams.size() > 1;
+  bool many = schedule_.streams.size() > 1 && schedule_.lanes.cores == 0;
   for (size_t s = 0; s < schedule_.streams.size(); ++s) {
     const StreamProgram& program = schedule_.streams[s];
     for (const Command& one : program.commands) {

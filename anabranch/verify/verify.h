@@ -19,7 +19,8 @@ std::vector<Diagnostic> check_graph(const Graph& graph);
 /// launch-unknown, wrong-stream (not when the schedule has one stream), event-recorded-twice,
 /// event-not-recorded, deadlock, race-raw, race-war, race-waw, order-data, order-wait,
 /// order-effect, buffer-unknown, buffer-twice, acquire-late, release-early, release-missing,
-/// placement-small, placement-symbolic, buffers-overlap.
+/// placement-small, placement-symbolic, buffers-overlap. With lanes also: lanes-many, cores-shared,
+/// stream-order, instead of wrong-stream.
 std::vector<Diagnostic> check_schedule(const Graph& graph, const Schedule& schedule);
 
 /// A graph whose nodes were put in another order, against the graph before. Rules: reorder-nodes

@@ -7,7 +7,7 @@ import struct
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode_temporarily
 
-from anabranch import library
+from anabranch import library, times
 from anabranch.errors import CompileError
 from anabranch.log import logger
 
@@ -29,6 +29,8 @@ def make_options(config, name, multi_stream):
         "costs": config.anabranch.costs,
         "pin": config.anabranch.pin,
         "small_memory": config.anabranch.memory == "small",
+        "tune": config.anabranch.tune,
+        "time_file": times.time_file(config.anabranch.threads or torch.get_num_threads()),
     })
 
 
@@ -52,6 +54,8 @@ class Program:
 
         self._call = self.compiled.run
         self._only_tensors = all(kind == "tensor" for kind, _ in graph_text.outputs)
+        self._tuning = self.compiled.tuning()
+        self._name = ""
 
     def __call__(self, *arguments):
         graph = self.graph_text
@@ -68,6 +72,10 @@ class Program:
         finally:
             if library.calls:  # empty in a child that was forked inside this call
                 library.calls.pop()
+        if self._tuning and not self.compiled.tuning():
+            self._tuning = False
+            self._log_findings(self.compiled.diagnostics()[-1:])
+            logger.debug("places of %s:\n%s", self._name, self.compiled.report())
         return tensors if self._only_tensors else self._assemble(iter(tensors), iter(integers))
 
     def _run(self, tensors, integers):
@@ -102,9 +110,13 @@ class Program:
         """Shows the graph and what was made of it at DEBUG, decisions at INFO, warnings always."""
         logger.debug("captured graph %s:\n%s", name, self.graph_text.text)
         logger.debug("streams and events of %s:\n%s", name, self.compiled.report())
-        for finding in self.compiled.diagnostics():
+        self._name = name
+        self._log_findings(self.compiled.diagnostics())
+
+    def _log_findings(self, findings):
+        for finding in findings:
             level = logging.INFO if finding.startswith("note[") else logging.WARNING
-            logger.log(level, "%s: %s", name, finding)
+            logger.log(level, "%s: %s", self._name, finding)
 
 
 def _without_frames(message):

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 
 import pytest
 
@@ -9,6 +10,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "python"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ["ANABRANCH_CACHE_DIR"] = tempfile.mkdtemp(prefix="anabranch-tests-")
 
 import torch  # noqa: E402 (after the environment that it reads)
 
@@ -22,8 +24,14 @@ from support import Compiled  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def clean_compiler(monkeypatch):
-    """No compiled code, warning or symbolic-size setting of another test."""
-    from anabranch import log
+    """No compiled code, warning or symbolic-size setting of another test, and no tuning.
+
+    Calls that are measured run on one stream; tests of streams want theirs from the first call on.
+    """
+    from anabranch import config, log
+
+    monkeypatch.setitem(config.OPTIONS, "anabranch.tune",
+                        ("off", config.OPTIONS["anabranch.tune"][1]))
 
     torch._dynamo.reset()
     log._said.clear()

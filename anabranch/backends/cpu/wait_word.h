@@ -8,9 +8,26 @@
 
 namespace anabranch {
 
+/// The thread works on a call, or on a part of an operator, until the end of the scope: whoever
+/// waits should leave it a core. Scopes nest.
+class Working {
+ public:
+  Working();
+  ~Working();
+  Working(const Working&) = delete;
+  Working& operator=(const Working&) = delete;
+
+ private:
+  bool outer_;
+};
+
+/// In the child of a fork, where only the calling thread exists.
+void forget_other_threads();
+
 /// Spins for about 100 µs or until `done()`; returns what `done()` said last. At most cores - 1
-/// threads of the process spin at once, so that spinning never takes the core from the thread that
-/// is waited for.
+/// threads of the process spin at once, and only while no thread that works needs their core: so
+/// spinning never takes the core from the thread that is waited for. A thread that waits does not
+/// count as working.
 class SpinPermit {
  public:
   SpinPermit();
@@ -20,7 +37,7 @@ class SpinPermit {
 
   template <class Done>
   bool spin(Done done) const {
-    for (int i = 0; i < pauses_; ++i) {
+    for (int i = 0; i < pauses_ && has_core(); ++i) {
       if (done()) return true;
       cpu_relax();
     }
@@ -28,6 +45,8 @@ class SpinPermit {
   }
 
  private:
+  bool has_core() const;
+
   int pauses_ = 0;
 };
 
@@ -56,7 +75,8 @@ class WaitWord {
  private:
   template <class Done>
   void await_slowly(Done done) {
-    if (SpinPermit().spin(done)) return;
+    SpinPermit permit;
+    if (permit.spin(done)) return;
     // The sleeper announces itself, then looks again; publish() stores, then looks for sleepers: in
     // the single order of these four accesses one of the two sees the other.
     sleepers_.fetch_add(1);
@@ -80,7 +100,9 @@ class Countdown {
 
   void wait() {
     auto done = [&] { return left_.load(std::memory_order_acquire) == 0; };
-    if (done() || SpinPermit().spin(done)) return;
+    if (done()) return;
+    SpinPermit permit;
+    if (permit.spin(done)) return;
     left_.fetch_or(kAsleep);
     for (uint32_t seen = left_.load(std::memory_order_acquire); seen != kAsleep;
          seen = left_.load(std::memory_order_acquire)) {

@@ -86,6 +86,7 @@ bool WorkerPool::try_run(std::span<const size_t> lanes, const LaneTask& task) {
   size_t workers = lanes.size() - 1;
   if (workers > 0 && (inside_call() || !take(lanes.subspan(1), taken))) return false;
   InsideCall inside;
+  Working working;
   Countdown left(static_cast<uint32_t>(workers));
   bool reversed = reversed_.load(std::memory_order_relaxed);
   for (size_t k = 0; k < workers; ++k) {
@@ -138,7 +139,10 @@ void WorkerPool::serve(Worker& worker) {
     worker.posted.await_change(lanes);
     if (worker.settings != settings_.load(std::memory_order_acquire)) prepare_thread(worker);
     Countdown& left = *worker.left;
-    (*worker.task)(worker.position);
+    {
+      Working working;
+      (*worker.task)(worker.position);
+    }
     worker.busy.store(false, std::memory_order_release);  // before the caller can call again
     left.arrive();                                        // the call may be gone from here on
   }
@@ -168,6 +172,7 @@ void WorkerPool::after_fork_in_child() {
     worker->index = index;
   }
   started_ = 0;
+  forget_other_threads();
   mutex_.unlock();
 }
 

@@ -9,6 +9,7 @@
 #include "anabranch/backends/torch/control.h"
 #include "anabranch/backends/torch/out_variant.h"
 #include "anabranch/backends/torch/placement.h"
+#include "anabranch/backends/torch/split_product.h"
 #include "anabranch/backends/torch/values.h"
 #include "anabranch/base/diagnostic.h"
 
@@ -42,11 +43,15 @@ using ControlOperators = std::vector<std::unique_ptr<ControlOperator>>;  // by N
 class LoadedAten : public LoadedKernels, public Materializer {
  public:
   LoadedAten(const Graph& graph, BoundOperators bound, ControlOperators controls,
-             std::shared_ptr<const ValuePlan> plan)
+             std::shared_ptr<const ValuePlan> plan, PartRunner* parts)
       : graph_(graph),
         bound_(std::move(bound)),
         controls_(std::move(controls)),
-        plan_(std::move(plan)) {
+        plan_(std::move(plan)),
+        parts_(parts),
+        products_(graph.nodes.size()) {
+    for (size_t i = 0; parts_ && i < products_.size(); ++i)
+      products_[i] = SplitProduct::of(graph, NodeId(i));
     for (const auto& op : bound_) has_foreign_ = has_foreign_ || (op && op->foreign());
     for (const auto& op : controls_) has_foreign_ = has_foreign_ || (op && op->foreign());
   }
@@ -69,6 +74,8 @@ class LoadedAten : public LoadedKernels, public Materializer {
     }
     return false;
   }
+  bool can_split(NodeId node) const override { return products_[node.index()].has_value(); }
+
   void release(BufferId buffer, CallValues& values) const noexcept override {
     static_cast<TorchValues&>(values).release(buffer);
   }
@@ -80,6 +87,13 @@ class LoadedAten : public LoadedKernels, public Materializer {
 
  private:
   friend class AtenLauncher;
+
+  /// False if the operands of this call do not allow it.
+  bool run_parts(NodeId node, int parts, TorchValues& values) const {
+    const std::optional<SplitProduct>& product = products_[node.index()];
+    return product && parts > 1 &&
+           product->run(parts, *parts_, values, values.destination(product->result()));
+  }
 
   void run_control(NodeId node, const ControlOperator& control, int threads,
                    TorchValues& values) const {
@@ -146,6 +160,8 @@ class LoadedAten : public LoadedKernels, public Materializer {
   BoundOperators bound_;
   ControlOperators controls_;
   std::shared_ptr<const ValuePlan> plan_;
+  PartRunner* parts_;
+  std::vector<std::optional<SplitProduct>> products_;  // by NodeId
   bool has_foreign_ = false;
   mutable std::once_flag views_once_;
   mutable BoundOperators views_;  // only watched calls run them, so bound at the first such call
@@ -171,6 +187,11 @@ class AtenLauncher : public Launcher {
     } else {
       execute(node, *op);
     }
+  }
+
+  void launch_split(NodeId node, int threads) override {
+    int parts = values_.caller().threads(threads).openmp;
+    if (values_.watched() || !loaded_.run_parts(node, parts, values_)) launch(node, threads);
   }
 
  private:
@@ -274,7 +295,7 @@ std::unique_ptr<LoadedKernels> AtenKernels::load(const Graph& graph, const Memor
     if (root.placement && !maker->calls_into())
       maker->use_out_variant(*find_out_variant(maker->handle()));
   }
-  return std::make_unique<LoadedAten>(graph, std::move(bound), std::move(controls), plan_);
+  return std::make_unique<LoadedAten>(graph, std::move(bound), std::move(controls), plan_, parts_);
 }
 
 }  // namespace anabranch::torch_backend

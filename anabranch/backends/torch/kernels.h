@@ -7,14 +7,17 @@
 
 #include "anabranch/backends/torch/plan.h"
 #include "anabranch/runtime/kernel.h"
+#include "anabranch/runtime/part_runner.h"
 
 namespace anabranch::torch_backend {
 
 /// Loads one graph. Its values are TorchValues.
 class AtenKernels : public KernelSet {
  public:
-  /// One tensor per constant of the graph, in order.
-  explicit AtenKernels(std::vector<at::Tensor> constants) : constants_(std::move(constants)) {}
+  /// One tensor per constant of the graph, in order. `parts` runs operators that are split, and
+  /// must outlive what is loaded; without it none can be.
+  explicit AtenKernels(std::vector<at::Tensor> constants, PartRunner* parts = nullptr)
+      : constants_(std::move(constants)), parts_(parts) {}
 
   /// Beside what KernelSet says, throws Error ("control-flow", "undefined-symbol",
   /// "bad-constants").
@@ -26,6 +29,7 @@ class AtenKernels : public KernelSet {
 
  private:
   std::vector<at::Tensor> constants_;
+  PartRunner* parts_;
   std::shared_ptr<const ValuePlan> plan_;
 };
 

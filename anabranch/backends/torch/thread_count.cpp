@@ -3,6 +3,12 @@
 #include <ATen/Parallel.h>
 #include <pthread.h>
 
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
 // Weak: the copies that torch has loaded are the ones that matter, and a torch without OpenMP or
 // MKL has none. The MKL entry must be the mixed-case one; the lower-case name is Fortran's, which
 // takes a pointer.
@@ -10,6 +16,7 @@ extern "C" {
 void omp_set_num_threads(int) __attribute__((weak));
 int omp_get_max_threads() __attribute__((weak));
 int MKL_Set_Num_Threads_Local(int) __attribute__((weak));
+void GOMP_parallel(void (*)(void*), void*, unsigned, unsigned) __attribute__((weak));
 }
 
 namespace anabranch::torch_backend {
@@ -74,5 +81,21 @@ void ThreadCount::use(const ThreadSetting& setting) {
 }
 
 void ThreadCount::look_again() { now_ = in_force(); }
+
+void calm_openmp() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (!GOMP_parallel || std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+    try {
+      // libgomp spins a thousand times less as soon as it has more threads than there are cores. So
+      // one thread, which does nothing else, keeps such a team.
+      std::thread([] {
+        GOMP_parallel([](void*) {}, nullptr, std::thread::hardware_concurrency() + 1, 0);
+        for (;;) std::this_thread::sleep_for(std::chrono::hours(24));
+      }).detach();
+    } catch (const std::system_error&) {  // no thread to be had: OpenMP stays as it is
+    }
+  });
+}
 
 }  // namespace anabranch::torch_backend

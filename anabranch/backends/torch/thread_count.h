@@ -33,4 +33,9 @@ class ThreadCount {
   ThreadSetting before_, now_;
 };
 
+/// Lets OpenMP's threads sleep soon after an operator, for good and in the whole process, unless
+/// the environment says how they shall wait. By default libgomp's threads spin for milliseconds;
+/// while a stream uses the core on which they do, both crawl. Does nothing with another OpenMP.
+void calm_openmp();
+
 }  // namespace anabranch::torch_backend
