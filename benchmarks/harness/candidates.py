@@ -18,8 +18,10 @@ NAMES = ("eager", "inductor", "inductor_max", "onnxruntime", "streams", "one_str
          "aten_streams", "aten_one_stream")
 OURS = NAMES[4:]
 ORT_REST = 0.12  # seconds: its pools spin for 60 to 100 ms after a call
-_ATEN = {"anabranch.fuse": False, "anabranch.tune": "off"}
+_ATEN = {"anabranch.fuse": False}
 _ONE = {"ge_config.enable_single_stream": True}
+_AS_EAGER = {"anabranch.tune": "off"}  # no measuring, no products in parts
+_TUNED = 32  # calls after which tuning has ended
 
 
 @dataclasses.dataclass
@@ -62,9 +64,9 @@ def fresh(model):
     return types.FunctionType(call.__code__.replace(), call.__globals__, closure=call.__closure__)
 
 
-def _compiled(model, inputs, **keywords):
+def _compiled(model, inputs, calls=2, **keywords):
     function = torch.compile(fresh(model), dynamic=False, fullgraph=True, **keywords)
-    for _ in range(2):
+    for _ in range(calls):
         function(*inputs)
     return lambda: as_list(function(*inputs))
 
@@ -106,7 +108,7 @@ def onnxruntime(models, folder):
 def ours(models, labelled, options):
     config = anabranch.CompilerConfig().copy_with(options)
     return _compiled(models.labelled if labelled else models.plain, models.inputs,
-                     backend=anabranch.backend(config))
+                     calls=_TUNED, backend=anabranch.backend(config))
 
 
 def makers(models, folder):
@@ -119,7 +121,7 @@ def makers(models, folder):
         "streams": functools.partial(ours, models, True, {}),
         "one_stream": functools.partial(ours, models, False, _ONE),
         "aten_streams": functools.partial(ours, models, True, _ATEN),
-        "aten_one_stream": functools.partial(ours, models, False, _ATEN | _ONE),
+        "aten_one_stream": functools.partial(ours, models, False, _ATEN | _ONE | _AS_EAGER),
     }
     for form in models.other_forms:
         found[f"inductor_{form}"] = functools.partial(inductor, models, form)

@@ -16,7 +16,8 @@ torch.manual_seed(1)
 eager = M().requires_grad_({training})
 torch.manual_seed(1)
 module = M().requires_grad_({training})
-compiled = torch.compile(module, backend=anabranch.backend(), fullgraph=True, dynamic={dynamic})
+config = anabranch.CompilerConfig().copy_with({{"anabranch.tune": "off"}})
+compiled = torch.compile(module, backend=anabranch.backend(config), fullgraph=True, dynamic={dynamic})
 anabranch.library.operators().set_adversary({seed})  # random delays; -1: none
 for call, size in enumerate({sizes}):
     with torch.set_grad_enabled({training}):
