@@ -1,6 +1,7 @@
 #include "anabranch/program/time_table.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -76,6 +77,21 @@ std::string time_key(const Graph& graph, NodeId id) {
 TimeTable& TimeTable::of(const std::string& path) {
   static std::mutex mutex;
   static auto* tables = new std::map<std::string, std::unique_ptr<TimeTable>>;
+  // A lock that another thread holds during a fork would stay locked in the child.
+  static const int watching = pthread_atfork(
+      [] {
+        mutex.lock();
+        for (auto& [name, table] : *tables) table->mutex_.lock();
+      },
+      [] {
+        for (auto& [name, table] : *tables) table->mutex_.unlock();
+        mutex.unlock();
+      },
+      [] {
+        for (auto& [name, table] : *tables) table->mutex_.unlock();
+        mutex.unlock();
+      });
+  static_cast<void>(watching);
   std::lock_guard lock(mutex);
   std::unique_ptr<TimeTable>& table = (*tables)[path];
   if (!table) table.reset(new TimeTable(path));

@@ -1,9 +1,13 @@
 #include "anabranch/program/time_table.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "anabranch/ir/text.h"
 
@@ -96,6 +100,28 @@ TEST_F(TimeTableFile, AFolderThatCannotBeMadeCostsNothing) {
   TimeTable& table = TimeTable::of(path("file") + "/below/a");
   table.add({{"mm", {1, 2, 3}}});
   EXPECT_TRUE(table.find("mm"));
+}
+
+TEST_F(TimeTableFile, TheChildOfAForkCanUseIt) {
+  TimeTable& table = TimeTable::of(path("a"));
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    while (!stop) table.add({{"mm", {1, 2, 3}}});
+  });
+  for (int i = 0; i < 30; ++i) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // ends a child that hangs
+      TimeTable::of("").find("x");
+      table.add({{"add", {1, 2, 3}}});
+      _exit(table.find("add") ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  stop = true;
+  busy.join();
 }
 
 }  // namespace
