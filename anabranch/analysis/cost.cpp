@@ -10,6 +10,7 @@
 
 #include "anabranch/analysis/operator_times.h"
 #include "anabranch/ir/communication.h"
+#include "anabranch/ir/step.h"
 
 namespace anabranch {
 namespace {
@@ -264,6 +265,29 @@ int widest(const OperatorCost& cost, const Shapes& shapes, const DeviceProfile& 
   return static_cast<int>(std::clamp(std::ceil(parts), 1.0, double{kNoLimit}));
 }
 
+/// A kernel made for a region: what its operators need, in single precision and on all threads.
+bool take_step_cost(const Node& node, const Shapes& shapes, const DeviceProfile& profile,
+                    OperatorCost& cost) {
+  if (node.op == step::kBuffer) {
+    cost.bytes = 0;
+    cost.flops = 0;
+    cost.widest = 1;
+    return true;
+  }
+  auto found = node.attributes.find(step::kFlops);
+  const auto* flops =
+      found == node.attributes.end() ? nullptr : std::get_if<std::vector<int64_t>>(&found->second);
+  if (!flops || flops->size() != 2) return false;
+  auto cube = static_cast<double>((*flops)[0]), vector = static_cast<double>((*flops)[1]);
+  cost.operator_class = cube > 0 ? OperatorClass::Cube : OperatorClass::Vector;
+  cost.rate = cube > 0 ? profile.cube_f32 : profile.vector_wide;
+  cost.flops = cube > 0 ? cube + vector * profile.cube_f32 / profile.vector_wide : vector;
+  double parts =
+      cube > 0 ? cost.flops / 1e6 : shapes.largest() / static_cast<double>(profile.grain);
+  cost.widest = static_cast<int>(std::clamp(std::ceil(parts), 1.0, 1024.0));
+  return true;
+}
+
 OperatorCost cost_of(const Graph& graph, NodeId id, const DeviceProfile& profile) {
   const Node& node = graph.node(id);
   OperatorCost cost;
@@ -274,6 +298,7 @@ OperatorCost cost_of(const Graph& graph, NodeId id, const DeviceProfile& profile
   cost.operator_class = operator_class(node);
   cost.bytes = shapes.bytes();
   cost.rate = flop_rate(cost.operator_class, shapes, profile);
+  if (take_step_cost(node, shapes, profile, cost)) return cost;
   if (cost.operator_class == OperatorClass::Vector) {
     auto found = std::lower_bound(kWeights.begin(), kWeights.end(), name,
                                   [](const Weight& w, std::string_view n) { return w.name < n; });

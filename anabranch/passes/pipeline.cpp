@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "anabranch/ir/step.h"
 #include "anabranch/verify/verify.h"
 
 namespace anabranch::passes {
@@ -104,23 +105,82 @@ void make_serial(const PipelineOptions& options, const std::vector<int>& caps, C
   if (options.verify) require_legal(verify::check_schedule(graph, compiled.serial));
 }
 
-}  // namespace
-
-Compiled compile(Graph captured, const PipelineOptions& options) {
-  Compiled compiled;
-  compiled.graph = std::move(captured);
-  order_graph(options, compiled);
-
-  // From here on the graph is complete; streams only say where each operator runs.
+CostModel cost_model(const PipelineOptions& options, const Graph& graph) {
   DeviceProfile profile;
   profile.cores = std::max(options.cores, options.machine_cores);
   profile.threads = options.cores;
-  CostModel costs(compiled.graph, profile, options.durations);
+  return CostModel(graph, profile, options.durations);
+}
+
+/// Tells the kernels among the steps what their region's operators would cost, so that nothing is
+/// placed or folded by a guess.
+void share_cost(const CostModel& costs, const Region& region, Graph& steps) {
+  auto is_kernel = [](const Node& node) { return node.op == step::kKernel; };
+  auto kernels =
+      static_cast<double>(std::count_if(steps.nodes.begin(), steps.nodes.end(), is_kernel));
+  if (kernels == 0) return;
+  double cube = 0, vector = 0;
+  for (NodeId id : region.operators) {
+    const OperatorCost& cost = costs.cost(id);
+    if (!cost.known) return;
+    (cost.operator_class == OperatorClass::Cube ? cube : vector) += cost.flops;
+  }
+  std::vector<int64_t> flops{static_cast<int64_t>(cube / kernels),
+                             static_cast<int64_t>(vector / kernels)};
+  for (Node& node : steps.nodes) {
+    if (is_kernel(node)) node.attributes[std::string(step::kFlops)] = flops;
+  }
+}
+
+/// Regions last of all that changes the graph: what is fused must not hide from the passes before
+/// what the user wrote, and all that comes later sees the steps as ordinary operators.
+void put_steps_in(const PipelineOptions& options, const std::vector<Region>& regions,
+                  RegionSteps steps, Compiled& compiled) {
+  CostModel costs = cost_model(options, compiled.graph);
+  std::vector<const Graph*> chosen(regions.size(), nullptr);
+  bool any = false;
+  for (size_t i = 0; i < regions.size() && i < steps.of_region.size(); ++i) {
+    if (steps.of_region[i] == RegionSteps::kKeep) continue;
+    Graph& graph = steps.graphs.at(steps.of_region[i]);
+    share_cost(costs, regions[i], graph);
+    chosen[i] = &graph;
+    any = true;
+  }
+  if (!any) return;
+  compiled.before_regions = compiled.graph;
+  replace_regions(compiled.graph, regions, chosen);
+  if (options.verify) require_legal(verify::check_graph(compiled.graph));
+}
+
+}  // namespace
+
+Plan make_plan(Graph captured, const PipelineOptions& options, const Fusible& fusible) {
+  Plan plan;
+  plan.options = options;
+  plan.compiled.graph = std::move(captured);
+  order_graph(options, plan.compiled);
+
+  // From here on the graph is complete; streams only say where each operator runs.
+  const Graph& graph = plan.compiled.graph;
+  plan.compiled.caps = thread_caps(graph, options.limits, options.cores);
+  place_streams(options, cost_model(options, graph), plan.compiled.caps, plan.compiled);
+  bool small = options.small_memory && options.placeable;
+  if (fusible && !small) plan.regions = find_regions(graph, fusible);
+  return plan;
+}
+
+Compiled finish(Plan plan, RegionSteps steps) {
+  const PipelineOptions& options = plan.options;
+  Compiled compiled = std::move(plan.compiled);
+  put_steps_in(options, plan.regions, std::move(steps), compiled);
   compiled.caps = thread_caps(compiled.graph, options.limits, options.cores);
-  place_streams(options, costs, compiled.caps, compiled);
-  make_schedule(options, costs, compiled.caps, compiled);
+  make_schedule(options, cost_model(options, compiled.graph), compiled.caps, compiled);
   make_serial(options, compiled.caps, compiled);
   return compiled;
+}
+
+Compiled compile(Graph captured, const PipelineOptions& options) {
+  return finish(make_plan(std::move(captured), options), {});
 }
 
 }  // namespace anabranch::passes

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "anabranch/analysis/cost.h"
@@ -11,6 +12,7 @@
 #include "anabranch/passes/launch_order.h"
 #include "anabranch/passes/memory_plan.h"
 #include "anabranch/passes/passes.h"
+#include "anabranch/passes/regions.h"
 
 namespace anabranch::passes {
 
@@ -31,8 +33,10 @@ struct PipelineOptions {
 };
 
 struct Compiled {
-  Graph original;     // what the user wrote: waits resolved, no effect edges
-  Graph graph;        // after all graph passes
+  Graph original;  // what the user wrote: waits resolved, no effect edges
+  Graph graph;     // after all graph passes: what runs
+  // Of a graph with regions: `graph` with the user's operators instead of the steps.
+  std::optional<Graph> before_regions;
   Schedule schedule;  // on its streams
   Schedule serial;    // the same operators in the same order on one stream
   EventReport events;
@@ -41,7 +45,29 @@ struct Compiled {
   std::vector<Diagnostic> diagnostics;  // warnings and notes; errors are thrown
 };
 
-/// Throws Error with every finding when the input or the result is not legal.
+/// A compilation that has come as far as its regions. Opaque but for these.
+struct Plan {
+  PipelineOptions options;
+  Compiled compiled;
+  std::vector<Region> regions;
+};
+
+/// The first half: orders the graph, places streams, cuts regions. Without `fusible`, and where
+/// memory shall be small, there are none. Throws Error with every finding when the input is not
+/// legal.
+Plan make_plan(Graph captured, const PipelineOptions& options, const Fusible& fusible = {});
+
+/// What is to run instead of regions: graphs of steps (see replace_regions), and for each region
+/// the index of its graph, or kKeep for the operators as they are. Equal regions share one graph.
+struct RegionSteps {
+  static constexpr size_t kKeep = static_cast<size_t>(-1);
+  std::vector<Graph> graphs;
+  std::vector<size_t> of_region;
+};
+/// The second half: puts the steps in, makes the schedule, proves it. Throws Error.
+Compiled finish(Plan plan, RegionSteps steps);
+
+/// Both halves, without regions.
 Compiled compile(Graph captured, const PipelineOptions& options);
 
 }  // namespace anabranch::passes

@@ -62,13 +62,10 @@ OperatorError::OperatorError(LaunchFailure failure, std::string context)
       failure_(std::move(failure)),
       context_(std::move(context)) {}
 
-namespace {
-
-/// Compiles with what the kernels say of memory and what was measured of operators before.
-passes::Compiled compile_known(Graph graph, passes::PipelineOptions options,
-                               const KernelSet& kernels, const Tuning& tuning) {
+passes::PipelineOptions known_options(const Graph& graph, passes::PipelineOptions options,
+                                      const KernelSet& kernels, const Tuning& tuning) {
   options.placeable = [&kernels](const Graph& g) { return kernels.placeable(g); };
-  if (!tuning.on) return passes::compile(std::move(graph), options);
+  if (!tuning.on) return options;
   const TimeTable& table = TimeTable::of(tuning.time_file);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
@@ -76,7 +73,15 @@ passes::Compiled compile_known(Graph graph, passes::PipelineOptions options,
     if (std::optional<OperatorTime> time = table.find(time_key(graph, NodeId(i))))
       options.durations[node.name] = {time->all, 0, time->one};
   }
-  return passes::compile(std::move(graph), options);
+  return options;
+}
+
+namespace {
+
+passes::Compiled compile_known(Graph graph, const passes::PipelineOptions& options,
+                               const KernelSet& kernels, const Tuning& tuning) {
+  passes::PipelineOptions known = known_options(graph, options, kernels, tuning);
+  return passes::compile(std::move(graph), known);
 }
 
 }  // namespace
@@ -108,7 +113,12 @@ struct Program::Lease {
 
 Program::Program(Graph captured, const passes::PipelineOptions& options, KernelSet& kernels,
                  std::shared_ptr<Device> device, const Tuning& tuning)
-    : compiled_(compile_known(std::move(captured), options, kernels, tuning)),
+    : Program(compile_known(std::move(captured), options, kernels, tuning), options, kernels,
+              std::move(device), tuning) {}
+
+Program::Program(passes::Compiled compiled, const passes::PipelineOptions& options,
+                 KernelSet& kernels, std::shared_ptr<Device> device, const Tuning& tuning)
+    : compiled_(std::move(compiled)),
       device_(std::move(device)),
       kernels_(kernels.load(compiled_.graph, memory_layout(compiled_.schedule))),
       parallel_(
@@ -308,6 +318,7 @@ std::string Program::report() const {
       "memory: {} buffers in {} bytes a call (at least {}; unshared {}; {} orders for its sake)\n",
       compiled_.memory.placed, compiled_.memory.arena, compiled_.memory.lower_bound,
       compiled_.memory.unshared, compiled_.memory.reuse_edges);
+  text += kernels_->report();
   for (const Diagnostic& diagnostic : compiled_.diagnostics) text += to_string(diagnostic) + "\n";
   if (tuner_ && tuner_->finished()) text += tuner_->placement();
   return text;

@@ -39,6 +39,11 @@ struct Tuning {
   std::string time_file;  // where durations of operators are kept; "": in the process
 };
 
+/// The options, with what the kernels say of memory and what was measured of operators before.
+/// `kernels` must stay until the graph is compiled.
+passes::PipelineOptions known_options(const Graph& graph, passes::PipelineOptions options,
+                                      const KernelSet& kernels, const Tuning& tuning);
+
 /// Thread-safe after construction.
 class Program {
  public:
@@ -48,6 +53,9 @@ class Program {
   /// Error.
   Program(Graph captured, const passes::PipelineOptions& options, KernelSet& kernels,
           std::shared_ptr<Device> device, const Tuning& tuning = {});
+  /// The same in two steps: `compiled` is what passes::finish made of a plan with known_options().
+  Program(passes::Compiled compiled, const passes::PipelineOptions& options, KernelSet& kernels,
+          std::shared_ptr<Device> device, const Tuning& tuning);
   ~Program();
 
   /// One call. `bind` fills the inputs into the call's values (and its symbols) before the first

@@ -67,6 +67,8 @@ class LoadedKernels {
   virtual bool needs_release(BufferId) const { return true; }
   /// Drops everything that the call still holds, also after an error.
   virtual void clear(CallValues& values) const noexcept = 0;
+  /// What the kernels keep beside the values of calls, as lines of a report.
+  virtual std::string report() const { return ""; }
 };
 
 class KernelSet {

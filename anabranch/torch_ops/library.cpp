@@ -4,6 +4,7 @@
 #include "anabranch/backends/cpu/worker_pool.h"
 #include "anabranch/torch_ops/door.h"
 #include "anabranch/torch_ops/errors.h"
+#include "anabranch/torch_ops/plan_class.h"
 #include "anabranch/torch_ops/program_class.h"
 #include "anabranch/torch_ops/session.h"
 #include "anabranch/trace/trace.h"
@@ -21,6 +22,11 @@ TORCH_LIBRARY(anabranch, m) {
       .def("tuning", &ProgramClass::tuning)
       .def("last_error_context",
            [](const c10::intrusive_ptr<ProgramClass>&) { return last_error_context(); });
+  m.class_<PlanClass>("Plan")
+      .def(torch::init<std::string, std::string, std::vector<at::Tensor>, std::vector<std::string>,
+                       std::vector<std::string>, std::vector<std::string>>())
+      .def("regions", &PlanClass::regions)
+      .def("finish", &PlanClass::finish);
   m.def("trace_begin() -> ()", [] { TraceSession::instance().begin(); });
   m.def("trace_end() -> ()", [] { TraceSession::instance().end(); });
   m.def("trace_json() -> str",

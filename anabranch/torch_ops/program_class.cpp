@@ -1,12 +1,7 @@
 #include "anabranch/torch_ops/program_class.h"
 
-#include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
-
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "anabranch/backends/cpu/helper_threads.h"
 #include "anabranch/formats/formats.h"
@@ -20,93 +15,30 @@
 #include "anabranch/trace/trace.h"
 
 namespace anabranch::torch_ops {
-namespace {
 
-struct Options {
-  std::string name;
-  passes::PipelineOptions pipeline;
-  int threads = 0;
-  size_t max_workers = 0;
-  bool pin = false;
-  std::string costs;  // path of a trace, or empty
-  Tuning tuning;
-};
+ProgramClass::ProgramClass(const std::string& graph_text, const std::string& options,
+                           std::vector<at::Tensor> constants)
+    : ProgramClass(make_draft({graph_text, options, std::move(constants)}, {}), {}, "") {}
 
-/// Moves an option, if it is given, from the object to where it is kept.
-template <class T>
-void take(nlohmann::json& object, const char* key, T& target) {
-  auto found = object.find(key);
-  if (found == object.end()) return;
-  if (!found->is_null()) found->get_to(target);
-  object.erase(found);
-}
-
-Options parse_options(const std::string& text) {
-  Options options;
-  std::string launch_order, core_limit, auto_streams = "off", tune = "off";
-  try {
-    nlohmann::json object = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text);
-    take(object, "name", options.name);
-    take(object, "single_stream", options.pipeline.single_stream);
-    take(object, "multi_stream", options.pipeline.multi_stream);
-    take(object, "threads", options.threads);
-    take(object, "verify", options.pipeline.verify);
-    take(object, "launch_order", launch_order);
-    take(object, "aicore_num", core_limit);
-    take(object, "auto_streams", auto_streams);
-    take(object, "fold", options.pipeline.fold);
-    take(object, "costs", options.costs);
-    take(object, "max_workers", options.max_workers);
-    take(object, "pin", options.pin);
-    take(object, "small_memory", options.pipeline.small_memory);
-    take(object, "tune", tune);
-    take(object, "time_file", options.tuning.time_file);
-    if (!object.empty()) {
-      throw Error("unknown-option",
-                  fmt::format("unknown option \"{}\"", object.items().begin().key()),
-                  "one of name, single_stream, multi_stream, threads, verify, launch_order, "
-                  "aicore_num, auto_streams, fold, costs, max_workers, pin, small_memory, tune, "
-                  "time_file");
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw Error("bad-options",
-                fmt::format("the options are not what is expected: {}", error.what()),
-                "a JSON object with the keys of Program's documentation");
-  }
-  options.pipeline.launch_order = passes::parse_launch_order(launch_order);
-  if (!core_limit.empty()) options.pipeline.limits.graph = passes::parse_core_count(core_limit);
-  options.pipeline.auto_streams = passes::parse_auto_streams(auto_streams);
-  options.tuning.on = tune != "off";
-  options.pipeline.cores = options.threads > 0 ? options.threads : at::get_num_threads();
-  return options;
-}
-
-/// What the operators of the graph took in the recorded run.
-MeasuredDurations read_costs(const std::string& path, const std::string& graph_name) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
-    throw Error("bad-option", fmt::format("the trace \"{}\" of option costs cannot be read", path),
-                "a file that anabranch.trace(path) wrote");
-  }
-  return measured_durations(trace::read_chrome_json(text.str()), graph_name);
-}
-
-}  // namespace
-
-ProgramClass::ProgramClass(const std::string& graph_text, const std::string& options_json,
-                           std::vector<at::Tensor> constants) {
-  Options options = parse_options(options_json);
-  Graph captured = parse_graph(graph_text);
-  if (!options.name.empty()) captured.name = options.name;
-  if (!options.costs.empty()) options.pipeline.durations = read_costs(options.costs, captured.name);
-  torch_backend::AtenKernels kernels(std::move(constants), &HelperThreads::instance());
-  auto device = make_device(options.threads, options.max_workers, options.pin);
-  options.pipeline.machine_cores = device->cores();
-  program_ = std::make_unique<Program>(std::move(captured), options.pipeline, kernels, device,
-                                       options.tuning);
+ProgramClass::ProgramClass(Draft draft, passes::RegionSteps steps, const std::string& library) {
+  torch_backend::AtenKernels kernels(draft.captured.constants, &HelperThreads::instance(), library);
+  passes::PipelineOptions options = draft.plan.options;
+  passes::Compiled compiled = passes::finish(std::move(draft.plan), std::move(steps));
+  bool fused = compiled.before_regions.has_value();
+  program_ =
+      std::make_unique<Program>(std::move(compiled), options, kernels, draft.device, draft.tuning);
   plan_ = kernels.plan();
+  if (fused) captured_ = std::move(draft.captured);
+}
+
+ProgramClass& ProgramClass::unfused() {
+  std::call_once(unfused_made_, [&] {
+    auto made = c10::make_intrusive<ProgramClass>(captured_->graph_text, captured_->options,
+                                                  captured_->constants);
+    std::lock_guard lock(notes_mutex_);
+    unfused_ = std::move(made);
+  });
+  return *unfused_;
 }
 
 ProgramClass::~ProgramClass() = default;
@@ -117,6 +49,11 @@ torch_backend::CallOutputs ProgramClass::run(std::vector<at::Tensor> tensors,
   last_error_context().clear();
   torch_backend::CallInputs inputs =
       torch_backend::prepare_inputs(*plan_, std::move(tensors), std::move(integers));
+  if (captured_ && (inputs.overlapping || inputs.watched)) {
+    // Who watches a call sees the user's operators, and so does a call whose order of memory was
+    // not known when the regions were made.
+    return unfused().run(std::move(inputs.tensors), std::move(inputs.integers));
+  }
   if (inputs.overlapping) {
     note(overlap_noted_,
          {Severity::Warning,
@@ -197,9 +134,12 @@ void ProgramClass::note(std::once_flag& once, Diagnostic diagnostic) {
 
 const Graph& ProgramClass::graph(const std::string& which) const {
   if (which == "original") return program_->compiled().original;
-  if (which == "optimized") return program_->compiled().graph;
+  const passes::Compiled& compiled = program_->compiled();
+  if (which == "optimized")
+    return compiled.before_regions ? *compiled.before_regions : compiled.graph;
+  if (which == "launched") return compiled.graph;
   throw Error("unknown-name", fmt::format("no graph is called \"{}\"", which),
-              "original or optimized");
+              "original, optimized or launched");
 }
 
 std::string ProgramClass::dump(const std::string& which, const std::string& kind) const {
@@ -222,6 +162,10 @@ std::vector<std::string> ProgramClass::diagnostics() const {
     texts.push_back(to_string(diagnostic));
   if (std::optional<Diagnostic> tuned = program_->tuned()) texts.push_back(to_string(*tuned));
   std::lock_guard lock(notes_mutex_);
+  if (unfused_) {
+    std::vector<std::string> more = unfused_->diagnostics();
+    texts.insert(texts.end(), more.begin(), more.end());
+  }
   texts.insert(texts.end(), notes_.begin(), notes_.end());
   return texts;
 }

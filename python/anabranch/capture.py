@@ -10,6 +10,7 @@ import os
 
 import torch
 import torch._functorch.config
+import torch._guards
 import torch._inductor.config
 from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
 
@@ -19,6 +20,7 @@ from anabranch.errors import ScopeTypeError
 from anabranch.lower import drop_dead_code, lower
 from anabranch.partition import partition
 from anabranch.program import Program, make_options
+from anabranch.regions import compile_with_regions
 from anabranch.text import write_graph
 
 _graph_ids = itertools.count(1)
@@ -85,6 +87,7 @@ def compile_graph(graph_module, example_inputs, config, decompositions=None):
         log.warn_once(f"option {option}", f"option {option} = {value!r} has no effect here")
     lower(graph_module)
     compiler = functools.partial(compile_aten, config=config)
+    inference_compiler = functools.partial(compile_aten, config=config, inference=True)
     training = torch.is_grad_enabled() and any(
         isinstance(item, torch.Tensor) and item.requires_grad for item in example_inputs)
     # Without the first AOTAutograd takes random operators for pure and drops unused ones; eager draws
@@ -98,7 +101,7 @@ def compile_graph(graph_module, example_inputs, config, decompositions=None):
             fw_compiler=compiler,
             bw_compiler=compiler,
             partition_fn=partition,
-            inference_compiler=compiler,
+            inference_compiler=inference_compiler,
             decompositions=decompositions,
             keep_inference_input_mutations=True,
             disable_functionalization=not training,
@@ -132,8 +135,12 @@ def _returning_own(compiled, own):
     return call
 
 
-def compile_aten(graph_module, example_inputs, config):
-    """Compiles an ATen graph whose markers are lowered; returns a boxed function."""
+def compile_aten(graph_module, example_inputs, config, inference=False):
+    """Compiles an ATen graph whose markers are lowered; returns a boxed function.
+
+    Of a graph for inference the parameters are taken to stay what they are from call to call. That
+    they do is checked in every call.
+    """
     graph_id = next(_graph_ids)
     name = f"graph_{graph_id}"
     drop_dead_code(graph_module)
@@ -141,10 +148,25 @@ def compile_aten(graph_module, example_inputs, config):
     if config.debug.run_eagerly:
         return make_boxed_func(graph_module.forward)
     multi_stream = _use_streams(graph_text, name, config)
-    program = Program(graph_text, make_options(config, name, multi_stream))
+    options = make_options(config, name, multi_stream)
+    fuse = None
+    if config.anabranch.fuse and not graph_text.dynamic:
+        constants = _constants(graph_module) if inference else set()
+        fuse = functools.partial(compile_with_regions, graph_module, graph_text, options, constants,
+                                 config.anabranch.threads or torch.get_num_threads())
+    program = Program(graph_text, options, fuse)
     program.log(name)
     dumps.write_dumps(functools.partial(_dump, graph_module, program), graph_id, config)
     return make_boxed_func(program)
+
+
+def _constants(graph_module):
+    """The placeholders of parameters and buffers."""
+    context = torch._guards.TracingContext.try_get()
+    facts = context.fw_metadata if context is not None else None
+    placeholders = graph_module.graph.find_nodes(op="placeholder")
+    static = facts.static_input_indices if facts is not None else []
+    return {placeholders[position] for position in static if position < len(placeholders)}
 
 
 def _dump(graph_module, program, which, kind):

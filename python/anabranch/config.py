@@ -62,7 +62,7 @@ OPTIONS = {
         "off", _Kind("off, cv, LoadBalance:N, MainStream:N (N from 1 to 64), auto", _is_streams)),
     "anabranch.costs": (None, _PATH_OR_NONE),
     "anabranch.fold": (True, _FLAG),
-    "anabranch.fuse": (True, _FLAG),
+    "anabranch.fuse": (False, _FLAG),
     "anabranch.tune": ("quick", _Choice("off", "quick", "full")),
     "anabranch.freeze": (False, _FLAG),
     "anabranch.memory": ("parallel", _Choice("parallel", "small")),

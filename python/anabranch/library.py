@@ -51,6 +51,11 @@ def program_class():
     return torch.classes.anabranch.Program
 
 
+def plan_class():
+    load()
+    return torch.classes.anabranch.Plan
+
+
 def operators():
     load()
     return torch.ops.anabranch

@@ -44,11 +44,14 @@ _NUMBERS = {"int": int, "bool": bool,
 class Program:
     """Calls the C++ program with the arguments of an ATen graph. Thread-safe."""
 
-    def __init__(self, graph_text, options):
+    def __init__(self, graph_text, options, fuse=None):
+        """`fuse()` may make the C++ program in another way; None from it means no."""
         self.graph_text = graph_text
         try:
-            self.compiled = library.program_class()(
-                graph_text.text, options, graph_text.constants)
+            self.compiled = fuse() if fuse is not None else None
+            if self.compiled is None:
+                self.compiled = library.program_class()(
+                    graph_text.text, options, graph_text.constants)
         except RuntimeError as problem:
             raise CompileError(_without_frames(str(problem))) from None
 

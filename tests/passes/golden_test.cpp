@@ -137,6 +137,33 @@ std::string run_pipeline(const Golden& golden, Graph graph) {
          print(compiled.graph, compiled.events) + print(compiled.diagnostics);
 }
 
+/// Pointwise operators fuse with others, matrix products alone. `=== steps` replaces each region.
+std::string run_regions(const Golden& golden, Graph graph) {
+  auto fusible = [](const Node& node) {
+    for (const char* name : {"aten.add.Tensor", "aten.mul.Tensor", "aten.relu.default"}) {
+      if (node.op == name) return passes::Fusion::WithOthers;
+    }
+    return node.op == "aten.mm.default" ? passes::Fusion::Alone : passes::Fusion::None;
+  };
+  passes::assign_streams(graph, false);
+  passes::order_effects(graph);
+  std::vector<passes::Region> regions = passes::find_regions(graph, fusible);
+  std::string text;
+  for (const passes::Region& region : regions) {
+    text += "region";
+    for (NodeId node : region.operators) text += " " + graph.node(node).name;
+    text += "; in";
+    for (ValueId value : region.inputs) text += " %" + graph.value(value).name;
+    text += "; out";
+    for (ValueId value : region.outputs) text += " %" + graph.value(value).name;
+    text += "\n";
+  }
+  if (!golden.sections.contains("steps")) return text;
+  Graph steps = parse_graph(golden.sections.at("steps"));
+  passes::replace_regions(graph, regions, std::vector<const Graph*>(regions.size(), &steps));
+  return text + print_graph(graph) + print(verify::check_graph(graph));
+}
+
 const std::map<std::string, Pass>& all_passes() {
   static const std::map<std::string, Pass> table{
       {"waits",
@@ -195,6 +222,7 @@ const std::map<std::string, Pass>& all_passes() {
          Schedule schedule = passes::place_events(graph, &report);
          return print_schedule(graph, schedule) + print(graph, report);
        }},
+      {"regions", run_regions},
       {"buffers",
        [](const Golden&, Graph graph) {
          Schedule schedule = passes::place_events(graph, nullptr);

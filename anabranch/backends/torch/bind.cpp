@@ -8,6 +8,7 @@
 
 #include "anabranch/backends/torch/literal.h"
 #include "anabranch/base/diagnostic.h"
+#include "anabranch/ir/step.h"
 
 namespace anabranch::torch_backend {
 namespace {
@@ -69,7 +70,7 @@ std::optional<c10::OperatorHandle> find_operator(const Node& node) {
 bool is_foreign(const Node& node) {
   std::string_view op = node.op;
   return !op.starts_with("aten.") && !op.starts_with("prims.") &&
-         !op.starts_with("_c10d_functional.");
+         !op.starts_with("_c10d_functional.") && !step::is_step(op);
 }
 
 /// Fills the argument template of one operator.

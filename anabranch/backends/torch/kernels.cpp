@@ -1,5 +1,7 @@
 #include "anabranch/backends/torch/kernels.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <mutex>
 #include <optional>
@@ -10,8 +12,10 @@
 #include "anabranch/backends/torch/out_variant.h"
 #include "anabranch/backends/torch/placement.h"
 #include "anabranch/backends/torch/split_product.h"
+#include "anabranch/backends/torch/step_kernel.h"
 #include "anabranch/backends/torch/values.h"
 #include "anabranch/base/diagnostic.h"
+#include "anabranch/ir/step.h"
 
 namespace anabranch::torch_backend {
 namespace {
@@ -40,13 +44,19 @@ class StackLease {
 using BoundOperators = std::vector<std::unique_ptr<BoundOperator>>;      // by NodeId
 using ControlOperators = std::vector<std::unique_ptr<ControlOperator>>;  // by NodeId
 
+struct Steps {
+  std::vector<std::unique_ptr<StepKernel>> kernels;  // by NodeId
+  PackedWeights weights;
+};
+
 class LoadedAten : public LoadedKernels, public Materializer {
  public:
-  LoadedAten(const Graph& graph, BoundOperators bound, ControlOperators controls,
+  LoadedAten(const Graph& graph, BoundOperators bound, ControlOperators controls, Steps steps,
              std::shared_ptr<const ValuePlan> plan, PartRunner* parts)
       : graph_(graph),
         bound_(std::move(bound)),
         controls_(std::move(controls)),
+        steps_(std::move(steps)),
         plan_(std::move(plan)),
         parts_(parts),
         products_(graph.nodes.size()) {
@@ -84,6 +94,13 @@ class LoadedAten : public LoadedKernels, public Materializer {
   }
 
   void materialize(ValueId value, TorchValues& values) const override;
+
+  std::string report() const override {
+    if (steps_.weights.empty()) return "";
+    int64_t bytes = 0;
+    for (const auto& [key, weight] : steps_.weights) bytes += weight->bytes();
+    return fmt::format("packed weights: {} in {} bytes\n", steps_.weights.size(), bytes);
+  }
 
  private:
   friend class AtenLauncher;
@@ -159,6 +176,7 @@ class LoadedAten : public LoadedKernels, public Materializer {
   const Graph& graph_;
   BoundOperators bound_;
   ControlOperators controls_;
+  Steps steps_;
   std::shared_ptr<const ValuePlan> plan_;
   PartRunner* parts_;
   std::vector<std::optional<SplitProduct>> products_;  // by NodeId
@@ -195,8 +213,12 @@ class AtenLauncher : public Launcher {
   }
 
  private:
-  /// A control operator, or a wait, whose result is its operand.
+  /// A step, a control operator, or a wait, whose result is its operand.
   void launch_other(NodeId node, int threads) {
+    if (const StepKernel* step = loaded_.steps_.kernels[node.index()].get()) {
+      threads_.use(values_.caller().threads(threads));
+      return step->run(values_);
+    }
     const ControlOperator* control = loaded_.controls_[node.index()].get();
     if (control) loaded_.run_control(node, *control, threads, values_);
   }
@@ -273,11 +295,18 @@ std::unique_ptr<LoadedKernels> AtenKernels::load(const Graph& graph, const Memor
   ControlOperators controls(graph.nodes.size());
   std::vector<bool> reshapes(graph.nodes.size(), false);
   std::vector<Diagnostic> findings;
+  Steps steps;
+  steps.kernels.resize(graph.nodes.size());
+  KernelLibrary library(library_);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (graph.nodes[i].kind != NodeKind::Operator) continue;
     try {
       if (!graph.nodes[i].bodies.empty()) {
         controls[i] = std::make_unique<ControlOperator>(graph, NodeId(i));
+        continue;
+      }
+      if (step::is_step(graph.nodes[i].op)) {
+        steps.kernels[i] = std::make_unique<StepKernel>(graph, NodeId(i), library, steps.weights);
         continue;
       }
       bound[i] = std::make_unique<BoundOperator>(graph, NodeId(i));
@@ -292,10 +321,11 @@ std::unique_ptr<LoadedKernels> AtenKernels::load(const Graph& graph, const Memor
   for (const ValuePlan::Root& root : plan_->roots()) {
     // The operator that makes one result in its place makes all of them in memory that is given.
     BoundOperator* maker = bound[graph.value(root.value).producer.index()].get();
-    if (root.placement && !maker->calls_into())
+    if (maker && root.placement && !maker->calls_into())
       maker->use_out_variant(*find_out_variant(maker->handle()));
   }
-  return std::make_unique<LoadedAten>(graph, std::move(bound), std::move(controls), plan_, parts_);
+  return std::make_unique<LoadedAten>(graph, std::move(bound), std::move(controls),
+                                      std::move(steps), plan_, parts_);
 }
 
 }  // namespace anabranch::torch_backend

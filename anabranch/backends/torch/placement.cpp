@@ -6,6 +6,7 @@
 
 #include "anabranch/backends/torch/bind.h"
 #include "anabranch/backends/torch/out_variant.h"
+#include "anabranch/ir/step.h"
 #include "anabranch/ir/uses.h"
 
 namespace anabranch::torch_backend {
@@ -37,13 +38,14 @@ class Finder {
 
  private:
   struct Facts {
-    bool out_variant = false;
+    bool out_variant = false;  // makes its results in memory that it is given
     bool reshapes = false;
   };
 
   const Facts& facts_of(const Node& node) {
     auto [entry, added] = facts_.try_emplace(node.op);
     if (!added) return entry->second;
+    if (step::is_step(node.op)) entry->second.out_variant = true;
     if (auto handle = find_operator(node)) {
       entry->second = {find_out_variant(*handle).has_value(),
                        handle->hasTag(at::Tag::inplace_view)};

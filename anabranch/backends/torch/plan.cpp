@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "anabranch/base/diagnostic.h"
+#include "anabranch/ir/step.h"
 #include "anabranch/ir/uses.h"
 
 namespace anabranch::torch_backend {
@@ -41,6 +42,7 @@ ValuePlan::ValuePlan(const Graph& graph, std::vector<at::Tensor> constants,
   }
   mark_written();
   mark_reshaped(reshapes);
+  mark_read_by_steps();
   find_stand_ins();
   find_derived_symbols();
   find_defined_symbols();
@@ -89,6 +91,13 @@ void ValuePlan::find_stand_ins() {
   }
   for (std::optional<StandIn>& stand_in : found) {
     if (stand_in) stand_ins_.push_back(*stand_in);
+  }
+}
+
+void ValuePlan::mark_read_by_steps() {
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    if (!step::is_step(graph_.nodes[i].op)) continue;
+    for (ValueId value : graph_.value_operands(NodeId(i))) roots_[place(value).root].viewed = true;
   }
 }
 

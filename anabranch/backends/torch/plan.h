@@ -26,7 +26,9 @@ class ValuePlan {
     BufferId buffer;
     Origin origin = Origin::Result;
     Geometry geometry;
-    bool viewed = false;                 // some value shows its memory in another way
+    // Somebody relies on its captured strides: a value that shows its memory in another way, or a
+    // compiled kernel.
+    bool viewed = false;
     bool written = false;                // some operator changes its memory
     bool reshaped = false;               // some operator changes its sizes or strides
     bool kept = false;                   // some operator may hold on to its tensor
@@ -106,6 +108,7 @@ class ValuePlan {
   void add_root(ValueId value, Origin origin);
   void add_window(ValueId value, ValueId operand, bool same_object);
   void mark_written();
+  void mark_read_by_steps();
   void mark_reshaped(const std::vector<bool>& reshapes);
   void find_stand_ins();
   void find_derived_symbols();

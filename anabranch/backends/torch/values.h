@@ -31,6 +31,8 @@ class TorchValues : public CallValues, public OperandSource {
 
   /// The tensor of a value, for an operator to use.
   at::Tensor tensor(ValueId value) const override;
+  /// The tensor that holds the memory of a value, outside watched calls.
+  const at::Tensor& owner(ValueId value) const { return roots_[plan_.place(value).root]; }
   bool fixed(ValueId value) const override { return fixed_[value.index()].defined(); }
   int64_t integer(const Expr& expression) const override {
     return expression.is_constant() ? expression.constant() : expression.evaluate(symbols);
