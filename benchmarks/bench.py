@@ -4,6 +4,7 @@
     ./dev bench W2 "W5 DLRM B=1"     rows whose names begin so
     ./dev bench --quick              all of them in tiny sizes, to see that they work
     ./dev bench --list               names only
+    ./dev bench --publish            puts the results in OUT into docs/benchmarks.md
 
 Each row runs in a process of its own: all candidates compile, their results are compared with
 eager's, then they are timed in turn, round after round. A round counts only if other processes used
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import machine, report
+from harness import machine, publish, report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -40,6 +41,8 @@ def parse(arguments):
     parser.add_argument("names", nargs="*", help="beginnings of row names; none: all rows")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, few rounds")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
+    parser.add_argument("--publish", action="store_true",
+                        help="measure nothing; fill docs/benchmarks.md from the results in OUT")
     parser.add_argument("--budget", type=float, metavar="S",
                         help="seconds of timing for a row at most (default 45, quick 1)")
     parser.add_argument("--only", metavar="A,B", help="these candidates only")
@@ -85,14 +88,16 @@ def run_once(job, folder, limit):
     except subprocess.TimeoutExpired:
         process.kill()
         output, why = process.communicate()[0], f"not finished after {limit:.0f} s"
-    if process.returncode == 0:
+    if os.path.exists(job["result"]):
         with open(job["result"], encoding="utf-8") as file:
-            return json.load(file), "", "", ""
-    try:
+            result = json.load(file)
+        if process.returncode:
+            result["bounds_failed"] = why
+        return result, "", "", ""
+    doing = "start"
+    if os.path.exists(job["progress"]):
         with open(job["progress"], encoding="utf-8") as file:
             doing = file.read()
-    except FileNotFoundError:
-        doing = "start"
     return None, doing, why, output
 
 
@@ -105,7 +110,7 @@ def run_row(job, limit):
         if result is not None:
             return result
         key = doing.split()[-1]
-        if key in excluded or key in ("start", "timing", "bounds"):
+        if key in excluded or key in ("start", "timing"):
             return {"failed": f"{doing}: {why}", "output": output[-2000:]}
         excluded[key] = f"{doing}: {why}" if doing != key else why
 
@@ -138,12 +143,16 @@ def write_results(folder, results):
         json.dump(results, file, indent=1, ensure_ascii=False)
         file.write("\n")
     with open(os.path.join(folder, "table.md"), "w", encoding="utf-8") as file:
-        file.write(report.tables(results))
+        file.write(report.document(results))
     report.plot(results, os.path.join(folder, "ratios.svg"))
 
 
 def main(arguments=None):
     options = parse(arguments)
+    path = os.path.join(options.out, "results.json")
+    if options.publish:
+        publish.publish(path, os.path.join(ROOT, "docs"))
+        return 0
     rows = [row for row in list_rows(options.quick) if chosen(row[2], options.names)]
     others = [name for name in _OTHERS if chosen(name, options.names)]
     if options.list:
@@ -151,7 +160,6 @@ def main(arguments=None):
         return 0
     if not rows and not others:
         raise SystemExit(f"no row begins with {' or '.join(options.names)}; see --list")
-    path = os.path.join(options.out, "results.json")
     results = read_results(path)
     results["machine"] = machine.describe()
     settings = {"quick": options.quick, "budget": options.budget or (1 if options.quick else 45),

@@ -1,5 +1,6 @@
 """Results as tables in Markdown and as a plot."""
 
+_NO_LOSS = 1.02  # streams ÷ one stream that counts as equal
 _PEERS = ("eager", "inductor", "inductor_max", "onnxruntime")
 _TITLES = {"eager": "eager", "inductor": "Inductor", "inductor_max": "Inductor max",
            "onnxruntime": "ORT", "streams": "streams", "one_stream": "one stream",
@@ -71,52 +72,105 @@ def _mark(row):
     return "" if row["rounds"]["estimate"] == "median" else " *"
 
 
-def tables(results):
-    """The Markdown text: times, ratios and bounds, peak memory, and why candidates did not run."""
-    rows = {name: row for name, row in results["rows"].items() if "candidates" in row}
+def document(results):
+    """The Markdown text: machine, times, ratios and bounds, what is missed, peak memory, and why
+    candidates did not run."""
+    order = sorted(name for name in results["rows"])
+    rows = {name: results["rows"][name] for name in order if "candidates" in results["rows"][name]}
     notes = []
-    lines = ["Milliseconds of a call.", "",
-             "| row | " + " | ".join(_TITLES.values()) + " |",
-             "|---" * (len(_TITLES) + 1) + "|"]
+    sections = [_machine_lines(results.get("machine", {})), _time_table(rows, notes),
+                _ratio_table(rows), _missed_table(rows), _memory_table(rows),
+                [f"[{number}] {note}  " for number, note in enumerate(notes, 1)],
+                [f"{name}: {results['rows'][name]['failed']}  " for name in order
+                 if "failed" in results["rows"][name]]]
+    sections += [_other_table(name, other) for name, other in results.get("others", {}).items()]
+    return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
+
+
+def _machine_lines(machine):
+    if not machine:
+        return []
+    caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    return [f"{machine['processor']}, {machine['cores']} cores, {machine['instructions']}, "
+            f"{caches}, {machine['memory_gib']} GiB; {machine['system']}; Python "
+            f"{machine['python']}, {versions}; `OMP_WAIT_POLICY={machine['omp_wait_policy']}`; "
+            f"{machine['day']}."]
+
+
+def _table(head, body):
+    return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|",
+            *("| " + " | ".join(cells) + " |" for cells in body)]
+
+
+def _time_table(rows, notes):
+    body = []
     for name, row in rows.items():
         cells = [_peer(row, key, notes, name) if key in _PEERS else _time(row, key, notes, name)
                  for key in _TITLES]
-        lines.append(f"| {name}{_mark(row)} | " + " | ".join(cells) + " |")
-    lines += _ratio_table(rows) + _memory_table(rows)
-    lines += [""] + [f"[{number}] {note}  " for number, note in enumerate(notes, 1)]
-    lines += [f"{name}: {row['failed']}  " for name, row in results["rows"].items()
-              if "failed" in row]
-    for name, other in results.get("others", {}).items():
-        lines += [""] + _other_table(name, other)
-    return "\n".join(lines) + "\n"
+        body.append([name + _mark(row), *cells, _spread(row)])
+    return ["Milliseconds of a call, and the quartiles of the calls with streams.", "",
+            *_table(["row", *_TITLES.values(), "quartiles"], body)]
+
+
+def _spread(row):
+    entry = row["candidates"].get("streams", {})
+    return f"{_number(entry['low'])} to {_number(entry['high'])}" if "low" in entry else "–"
 
 
 def _ratio_table(rows):
-    lines = ["", "Ratios, and the least time in ms: with ATen's kernels the largest of critical "
-             "path, work ÷ cores and weights ÷ bandwidth; with the kernels used of the last two.",
-             "",
-             "| row | streams ÷ one stream | the same, ATen | streams ÷ best peer | path | work "
-             "| bandwidth | least, ATen | least, used |", "|---|---|---|---|---|---|---|---|---|"]
+    body = []
     for name, row in rows.items():
         best, peer = against_best(row)
         bounds = row.get("bounds", {})
-        cells = [_share(ratio(row, "streams", "one_stream")),
-                 _share(ratio(row, "aten_streams", "aten_one_stream")),
-                 _share(best) + (f" ({peer})" if peer else "")]
-        cells += [_number(bounds.get(key))
-                  for key in ("path", "work", "bandwidth", "bound", "used_work")]
-        lines.append(f"| {name}{_mark(row)} | " + " | ".join(cells) + " |")
-    return lines
+        body.append([name + _mark(row), _share(ratio(row, "streams", "one_stream")),
+                     _share(ratio(row, "aten_streams", "aten_one_stream")),
+                     _share(best) + (f" ({peer})" if peer else "")]
+                    + [_number(bounds.get(key))
+                       for key in ("path", "work", "bandwidth", "bound", "used_work")])
+    return ["Ratios, and the least milliseconds: of ATen's kernels the largest of critical path, "
+            "work ÷ cores and weights ÷ bandwidth; of the kernels used the last two.", "",
+            *_table(["row", "streams ÷ one stream", "the same, ATen", "streams ÷ best peer", "path",
+                     "work", "bandwidth", "least, ATen", "least, used"], body)]
+
+
+def missed(row):
+    """[(against what, ratio, cause)]: where a row is slower than one stream or than the best peer.
+
+    The cause is measured: kernels whose work, spread over the cores without any loss, takes as long
+    as the peer cannot be scheduled to beat it; otherwise the rest is between the kernels.
+    """
+    found = []
+    single, (best, peer) = ratio(row, "streams", "one_stream"), against_best(row)
+    if single is not None and single > _NO_LOSS:
+        found.append(("one stream", single, "placement: the kernels are the same"))
+    if best is not None and best > 1:
+        mine, least = _ms(row, "streams"), row.get("bounds", {}).get("used_work")
+        if least is None:
+            cause = "–"
+        elif least >= mine / best:
+            cause = f"kernels: without any loss they take {_number(least)} ms"
+        else:
+            cause = (f"between the kernels: they take {_number(least)} ms without any loss, "
+                     f"{mine / least:.1f} times that is used")
+        found.append((peer, best, cause))
+    return found
+
+
+def _missed_table(rows):
+    body = [[name + _mark(row), against, _share(value), cause] for name, row in rows.items()
+            for against, value, cause in missed(row)]
+    if not body:
+        return ["No row is slower than the same on one stream, or than the best peer."]
+    return [f"Rows that are slower than one stream (over {_NO_LOSS}), or than the best peer.", "",
+            *_table(["row", "slower than", "ratio", "cause, as measured"], body)]
 
 
 def _memory_table(rows):
     keys = ("eager", "inductor", "streams", "one_stream", "aten_streams", "aten_one_stream")
-    lines = ["", "Peak megabytes of tensors that a call holds beyond parameters and inputs.", "",
-             "| row | " + " | ".join(_TITLES[key] for key in keys) + " |",
-             "|---" * (len(keys) + 1) + "|"]
-    for name, row in rows.items():
-        lines.append(f"| {name} | " + " | ".join(_megabytes(row, key) for key in keys) + " |")
-    return lines
+    return ["Peak megabytes of tensors that a call holds beyond parameters and inputs.", "",
+            *_table(["row", *(_TITLES[key] for key in keys)],
+                    [[name, *(_megabytes(row, key) for key in keys)] for name, row in rows.items()])]
 
 
 def line(name, row):
@@ -137,17 +191,17 @@ def line(name, row):
 
 def _other_table(name, result):
     """Lines: a table where the figures are by candidate, a list where they are single."""
-    tables = {key: value for key, value in result.items() if isinstance(value, dict)}
-    if not tables:
+    by_candidate = {key: value for key, value in result.items() if isinstance(value, dict)}
+    if not by_candidate:
         return [other_line(name, result)]
-    columns = list(dict.fromkeys(column for value in tables.values() for column in value))
-    lines = [f"{name}, {result.get('unit', '')}", "", "| | " + " | ".join(columns) + " |",
-             "|---" * (len(columns) + 1) + "|"]
-    for key, value in tables.items():
-        cells = [value.get(column, "–") for column in columns]
-        cells = [str(cell) if isinstance(cell, str) else _number(cell) for cell in cells]
-        lines.append(f"| {key} | " + " | ".join(cells) + " |")
-    return lines
+    columns = list(dict.fromkeys(key for value in by_candidate.values() for key in value))
+    body = [[key] + [_cell(value.get(column)) for column in columns]
+            for key, value in by_candidate.items()]
+    return [f"{name}: {result.get('unit', '')}.", "", *_table(["", *columns], body)]
+
+
+def _cell(value):
+    return value if isinstance(value, str) else _number(value)
 
 
 def other_line(name, result):

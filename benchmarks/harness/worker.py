@@ -37,8 +37,8 @@ class Progress:
             file.write(what)
 
 
-def measure(name, index, settings, progress):
-    """The results of one row: a dictionary for JSON.
+def measure(name, index, settings, progress, keep):
+    """Calls `keep` with the results of one row, a dictionary for JSON, and again with its bounds.
 
     settings: quick, budget (seconds), candidates (names or None for all), excluded {name: reason},
     peers (whether those that compile for long take part).
@@ -51,7 +51,13 @@ def measure(name, index, settings, progress):
     with torch.no_grad(), tempfile.TemporaryDirectory(prefix="anabranch-bench-") as scratch:
         os.environ["BENCH_SCRATCH"] = scratch
         models = candidates.Models.of(plain, labelled, torch.get_num_threads())
-        return {"name": plain.name} | _measure(models, settings, progress, scratch)
+        result = _measure(models, settings, progress, scratch)
+        keep(result)
+        if any("ms" in result["candidates"].get(key, {}) for key in candidates.OURS):
+            progress.say("bounds")
+            with memory.Reports():
+                result["bounds"] = bounds.measure(models)
+            keep(result)
 
 
 def _measure(models, settings, progress, scratch):
@@ -66,10 +72,6 @@ def _measure(models, settings, progress, scratch):
         if key != "onnxruntime":  # allocates where torch does not see it
             progress.say(f"memory of {key}")
             entry["peak_bytes"] = memory.allocated(call) + entry.get("arena_bytes", 0)
-    if any(key in calls for key in candidates.OURS):
-        progress.say("bounds")
-        with memory.Reports():
-            result["bounds"] = bounds.measure(models)
     return result
 
 
@@ -110,6 +112,9 @@ def _make_all(models, settings, progress, scratch, entries):
 def run(arguments):
     """Entry of the process: arguments are the JSON that bench.py made."""
     job = json.loads(arguments)
-    result = measure(job["file"], job["index"], job, Progress(job["progress"]))
-    with open(job["result"], "w", encoding="utf-8") as file:
-        json.dump(result, file)
+
+    def keep(result):
+        with open(job["result"], "w", encoding="utf-8") as file:
+            json.dump(result, file)
+
+    measure(job["file"], job["index"], job, Progress(job["progress"]), keep)

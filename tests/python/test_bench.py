@@ -14,7 +14,7 @@ sys.path.append(BENCHMARKS)
 
 import bench  # noqa: E402 (the folder of the benchmarks is on the path from here on)
 import workloads  # noqa: E402
-from harness import bounds, candidates, report, timing  # noqa: E402
+from harness import bounds, candidates, publish, report, timing  # noqa: E402
 
 
 def run(folder, *words):
@@ -112,6 +112,33 @@ def test_the_best_form_of_the_best_peer_counts():
            "rounds": {"estimate": "median"}}
     assert report.peer_times(row) == {"eager": (4.0, ""), "inductor": (2.0, "gather")}
     assert report.against_best(row) == (0.5, "Inductor")
-    text = report.tables({"rows": {"W": row}})
+    text = report.document({"rows": {"W": row}})
     assert "| W | 4.00 | 2.00 (gather) | no [1] | – | 1.00 |" in text
-    assert "[1] W, Inductor max: why" in text
+    assert "[1] W, Inductor max: why" in text and "No row is slower" in text
+
+
+def test_what_is_slower_is_listed_with_its_cause():
+    def row(streams, used):
+        return {"candidates": {"onnxruntime": {"ms": 2.0}, "streams": {"ms": streams},
+                               "one_stream": {"ms": 3.0}},
+                "bounds": {"used_work": used}, "rounds": {"estimate": "median"}}
+
+    assert report.missed(row(1.9, 1.0)) == []
+    ((against, _, cause),) = report.missed(row(2.5, 2.2))
+    assert against == "ORT" and cause.startswith("kernels")
+    first, second = report.missed(row(3.5, 1.0))
+    assert first[0] == "one stream" and second[2].startswith("between the kernels")
+
+
+def test_results_are_published_between_the_marks(tmp_path):
+    row = {"candidates": {"eager": {"ms": 4.0}, "streams": {"ms": 1.0}, "one_stream": {"ms": 2.0}},
+           "rounds": {"estimate": "median"}}
+    (tmp_path / "r.json").write_text(json.dumps({"rows": {"W": row}}))
+    page = tmp_path / "benchmarks.md"
+    page.write_text(f"before\n{publish._BEGIN}\nstale\n{publish._END}\nafter\n")
+    for _ in range(2):
+        publish.publish(tmp_path / "r.json", tmp_path)
+    text = page.read_text()
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "stale" not in text
+    assert text.count("| W | 4.00 |") == 1
+    assert (tmp_path / "benchmarks" / "results.json").exists()
