@@ -119,9 +119,9 @@ def last_level_cache():
 
 
 def bandwidth():
-    """Bytes per second that all cores read from memory together: the best of ten sums of 256 MB."""
+    """Bytes per second that all cores read from memory together: the best of 30 sums of 256 MB."""
     block, best = torch.zeros(2**26), 0.0
-    for _ in range(10):
+    for _ in range(30):
         begin = time.perf_counter()
         block.sum()
         best = max(best, block.numel() * 4 / (time.perf_counter() - begin))
@@ -135,7 +135,7 @@ def measure(models):
     graphs = []
     single = _spans(models.plain, models.inputs, aten | {"anabranch.threads": 1}, graphs.append)
     shared = _spans(models.plain, models.inputs, aten | {"anabranch.threads": models.threads})
-    used = _spans(models.plain, models.inputs, {"anabranch.threads": 1})
+    used = _spans(models.plain, models.inputs, {"anabranch.tune": "off", "anabranch.threads": 1})
 
     def duration(node):
         alone = single.get(node.name, 0.0)

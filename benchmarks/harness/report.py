@@ -149,7 +149,7 @@ def missed(row):
         if least is None:
             cause = "–"
         elif least >= mine / best:
-            cause = f"kernels: without any loss they take {_number(least)} ms"
+            cause = f"kernels: without any loss they take {_number(min(least, mine))} ms"
         else:
             cause = (f"between the kernels: they take {_number(least)} ms without any loss, "
                      f"{mine / least:.1f} times that is used")

@@ -67,7 +67,7 @@ def test_a_candidate_that_fails_or_differs_says_so():
     assert wrong.reason == "wrong results: result 0 differs by 1.0e+00 of the largest value"
     nearly = [torch.ones(3) + 1e-6]
     assert callable(candidates.make("streams", lambda: lambda: nearly, expected))
-    exact = candidates.make("aten_streams", lambda: lambda: nearly, expected)
+    exact = candidates.make("aten_one_stream", lambda: lambda: nearly, expected)
     assert "bit for bit" in exact.reason
 
 
