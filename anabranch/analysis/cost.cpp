@@ -10,6 +10,7 @@
 
 #include "anabranch/analysis/operator_times.h"
 #include "anabranch/ir/communication.h"
+#include "anabranch/ir/operands.h"
 #include "anabranch/ir/step.h"
 
 namespace anabranch {
@@ -185,7 +186,7 @@ struct Shapes {
       list.push_back(type);
       symbolic = symbolic || !type->is_static();
     };
-    for (ValueId value : graph.value_operands(id)) add(value, operands);
+    for_each_operand(graph, id, [&](ValueId value) { add(value, operands); });
     for (ValueId value : graph.node(id).results) add(value, results);
   }
 
@@ -338,9 +339,11 @@ MeasuredDurations measured_durations(const Timeline& timeline, const std::string
 CostModel::CostModel(const Graph& graph, const DeviceProfile& profile,
                      const MeasuredDurations& measured)
     : profile_(profile) {
+  costs_.reserve(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     costs_.push_back(cost_of(graph, NodeId(i), profile_));
     runs_.push_back(graph.nodes[i].kind == NodeKind::Operator);
+    if (measured.empty()) continue;
     auto found = measured.find(graph.nodes[i].name);
     if (found == measured.end()) continue;
     measured_.emplace(NodeId(i), found->second);

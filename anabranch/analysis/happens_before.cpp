@@ -98,24 +98,19 @@ class Replay {
   std::vector<CommandPlace> order_;
 };
 
-void raise(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other) {
-  for (size_t i = 0; i < clock.size(); ++i) clock[i] = std::max(clock[i], other[i]);
-}
-
 }  // namespace
 
 std::vector<CommandPlace> replay_order(const Schedule& schedule) { return Replay(schedule).run(); }
 
 HappensBefore::HappensBefore(const Graph& graph, const Schedule& schedule)
-    : places_(graph.nodes.size()) {
+    : places_(graph.nodes.size()), stream_count_(schedule.streams.size()) {
   struct Moment {  // what an event promises: a clock and a place in its own stream
     uint32_t clock = 0;
     uint32_t stream = 0;
     uint32_t position = 0;
   };
-  size_t stream_count = schedule.streams.size();
-  clocks_.emplace_back(stream_count, 0);
-  std::vector<uint32_t> clock_of(stream_count, 0), launched(stream_count, 0);
+  clocks_.resize(stream_count_, 0);
+  std::vector<uint32_t> clock_of(stream_count_, 0), launched(stream_count_, 0);
   std::vector<Moment> events(schedule.event_count);
   for (auto [stream, index] : replay_order(schedule)) {
     size_t s = stream.index();
@@ -132,11 +127,14 @@ HappensBefore::HappensBefore(const Graph& graph, const Schedule& schedule)
       events[record->event.index()] = {clock_of[s], static_cast<uint32_t>(s), launched[s]};
     } else {
       const Moment& moment = events[std::get<Wait>(command).event.index()];
-      std::vector<uint32_t> clock = clocks_[clock_of[s]];
-      raise(clock, clocks_[moment.clock]);
+      size_t begin = clocks_.size();
+      clocks_.resize(begin + stream_count_);
+      const uint32_t* own = &clocks_[clock_of[s] * stream_count_];
+      const uint32_t* gained = &clocks_[moment.clock * stream_count_];
+      uint32_t* clock = &clocks_[begin];
+      for (size_t i = 0; i < stream_count_; ++i) clock[i] = std::max(own[i], gained[i]);
       clock[moment.stream] = std::max(clock[moment.stream], moment.position);
-      clock_of[s] = static_cast<uint32_t>(clocks_.size());
-      clocks_.push_back(std::move(clock));
+      clock_of[s] = static_cast<uint32_t>(begin / stream_count_);
     }
   }
 }
@@ -144,7 +142,7 @@ HappensBefore::HappensBefore(const Graph& graph, const Schedule& schedule)
 uint32_t HappensBefore::completed(NodeId node, StreamId stream) const {
   const Place& place = places_[node.index()];
   if (place.stream == stream) return place.position - 1;
-  return clocks_[place.clock][stream.index()];
+  return clocks_[place.clock * stream_count_ + stream.index()];
 }
 
 bool HappensBefore::before(NodeId a, NodeId b) const {

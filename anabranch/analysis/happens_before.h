@@ -47,8 +47,9 @@ class HappensBefore {
     uint32_t position = 0;
     uint32_t clock = 0;  // index into clocks_
   };
-  std::vector<Place> places_;                  // by NodeId
-  std::vector<std::vector<uint32_t>> clocks_;  // by clock, by stream: launches known complete
+  std::vector<Place> places_;  // by NodeId
+  size_t stream_count_ = 0;
+  std::vector<uint32_t> clocks_;  // by clock and stream: launches known complete
 };
 
 }  // namespace anabranch

@@ -60,7 +60,7 @@ Lexer::Lexer(std::string_view text, std::string what) : text_(text), what_(std::
 }
 
 Token Lexer::next() {
-  Token token = std::move(token_);
+  Token token = token_;
   advance();
   return token;
 }
@@ -149,7 +149,8 @@ void Lexer::advance() {
     return;
   }
   token_.kind = TokenKind::Punctuation;
-  token_.text = c == '/' && text_.compare(position_, 2, "//") == 0 ? "//" : std::string(1, c);
+  bool pair = c == '/' && text_.compare(position_, 2, "//") == 0;
+  token_.text = text_.substr(position_, pair ? 2 : 1);
   position_ += token_.text.size();
 }
 
@@ -182,38 +183,45 @@ void Lexer::lex_number() {
   auto result = real ? std::from_chars(first, last, token_.real)
                      : std::from_chars(first, last, token_.integer);
   if (result.ec != std::errc() || result.ptr != last)
-    fail("not a number that fits: " + token_.text);
+    fail(fmt::format("not a number that fits: {}", token_.text));
 }
 
 void Lexer::lex_string(TokenKind kind) {
   token_.kind = kind;
-  ++position_;
+  size_t begin = ++position_;
+  position_ = std::min(text_.find_first_of("\"\\\n", begin), text_.size());
+  if (position_ < text_.size() && text_[position_] == '"') {  // nothing to decode
+    token_.text = text_.substr(begin, position_++ - begin);
+    return;
+  }
+  std::string& decoded = decoded_.emplace_back(text_.substr(begin, position_ - begin));
   while (position_ < text_.size() && text_[position_] != '"') {
     char c = text_[position_++];
     if (c == '\n') fail("a string ends before its line does");
     if (c != '\\') {
-      token_.text += c;
+      decoded += c;
       continue;
     }
     if (position_ == text_.size()) break;
     char escape = text_[position_++];
     switch (escape) {
-      case 'n': token_.text += '\n'; break;
-      case 'r': token_.text += '\r'; break;
-      case 't': token_.text += '\t'; break;
+      case 'n': decoded += '\n'; break;
+      case 'r': decoded += '\r'; break;
+      case 't': decoded += '\t'; break;
       case 'x': {
         unsigned value = 0;
         auto digits = text_.substr(position_, 2);
         auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
         if (digits.size() != 2 || result.ptr != digits.data() + 2) fail("bad \\x escape");
-        token_.text += static_cast<char>(value);
+        decoded += static_cast<char>(value);
         position_ += 2;
         break;
       }
-      default: token_.text += escape;
+      default: decoded += escape;
     }
   }
   if (position_ == text_.size()) fail("a string has no closing quote");
+  token_.text = decoded;
   ++position_;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 
@@ -21,7 +22,7 @@ enum class TokenKind { End, Word, String, Integer, Real, Value, Node, Punctuatio
 /// Integer: -?[0-9]+   Real: has a point or exponent, or is inf, -inf, nan.
 struct Token {
   TokenKind kind = TokenKind::End;
-  std::string text;  // decoded: without quotes, % or ^
+  std::string_view text;  // decoded: without quotes, % or ^; lives as long as lexer and input
   int64_t integer = 0;
   double real = 0;
   int line = 1;
@@ -58,6 +59,7 @@ class Lexer {
 
   std::string_view text_;
   std::string what_;
+  std::deque<std::string> decoded_;  // texts with escapes; a deque keeps them in their place
   size_t position_ = 0;
   size_t line_start_ = 0;
   int line_ = 1;

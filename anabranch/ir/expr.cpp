@@ -136,11 +136,11 @@ Expr parse_primary(Lexer& lexer) {
     return expr;
   }
   Token word = lexer.expect_kind(TokenKind::Word, "a size expression");
-  if (!lexer.at("(")) return Expr::symbol(word.text);
+  if (!lexer.at("(")) return Expr::symbol(std::string(word.text));
   auto function = std::find_if(kFunctions.begin(), kFunctions.end(),
                                [&](const auto& known) { return known.second == word.text; });
   if (function == kFunctions.end()) {
-    lexer.fail("unknown function in a size expression: " + word.text);
+    lexer.fail(fmt::format("unknown function in a size expression: {}", word.text));
   }
   ExprOp op = function->first;
   lexer.expect("(");

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
-#include <unordered_map>
+#include <algorithm>
+#include <deque>
 
 #include "anabranch/base/lexer.h"
+#include "anabranch/base/name_table.h"
 #include "anabranch/ir/text.h"
 
 namespace anabranch {
@@ -10,7 +12,11 @@ namespace {
 
 class GraphParser {
  public:
-  explicit GraphParser(Lexer& lexer) : lexer_(lexer) {}
+  /// `lines` is about the number of statements, or 0.
+  GraphParser(Lexer& lexer, size_t lines) : lexer_(lexer) {
+    graph_.nodes.reserve(lines);
+    graph_.values.reserve(lines);
+  }
 
   Graph parse() {
     lexer_.expect_word("graph");
@@ -49,7 +55,7 @@ class GraphParser {
   }
 
   void parse_statement() {
-    std::vector<std::string> result_names;
+    std::vector<std::string_view> result_names;
     if (lexer_.peek().kind == TokenKind::Value) {
       do {
         result_names.push_back(lexer_.expect_kind(TokenKind::Value, "a result such as %x").text);
@@ -58,11 +64,9 @@ class GraphParser {
     }
     NodeId id{graph_.nodes.size()};
     Node node;
-    if (lexer_.peek().kind == TokenKind::Node) {
-      node.name = lexer_.next().text;
-    } else if (!result_names.empty()) {
-      node.name = result_names.front();
-    }
+    std::string_view name = result_names.empty() ? "" : result_names.front();
+    if (lexer_.peek().kind == TokenKind::Node) name = lexer_.next().text;
+    node.name = name;
     parse_head(node);
     if (lexer_.accept("(")) parse_operands(node);
     std::vector<Type> types;
@@ -70,14 +74,16 @@ class GraphParser {
     if (types.size() != result_names.size()) {
       lexer_.fail(fmt::format("{} results but {} types", result_names.size(), types.size()));
     }
-    if (node.name.empty()) node.name = fmt::format("{}_{}", node.op, id.index());
-    if (!nodes_.emplace(node.name, id).second) lexer_.fail("two operators are named " + node.name);
+    if (node.name.empty()) {
+      node.name = fmt::format("{}_{}", node.op, id.index());
+      name = made_names_.emplace_back(node.name);
+    }
+    if (!nodes_.insert(name, id.index())) lexer_.fail("two operators are named " + node.name);
     graph_.add_node(std::move(node));
     for (size_t i = 0; i < types.size(); ++i) {
-      ValueId value = graph_.add_result(id, result_names[i], std::move(types[i]));
-      if (!values_.emplace(result_names[i], value).second) {
-        lexer_.fail("two results are named %" + result_names[i]);
-      }
+      ValueId value = graph_.add_result(id, std::string(result_names[i]), std::move(types[i]));
+      if (!values_.insert(result_names[i], value.index()))
+        lexer_.fail(fmt::format("two results are named %{}", result_names[i]));
     }
   }
 
@@ -136,7 +142,7 @@ class GraphParser {
       } else if (lexer_.at("{")) {
         parse_attributes(node.attributes);
       } else if (lexer_.accept_word("body")) {
-        node.bodies.push_back(std::make_shared<Graph>(GraphParser(lexer_).parse()));
+        node.bodies.push_back(std::make_shared<Graph>(GraphParser(lexer_, 0).parse()));
       } else if (lexer_.accept(":")) {
         do {
           types.push_back(parse_type(lexer_));
@@ -169,7 +175,7 @@ class GraphParser {
 
   Effect parse_effect() {
     Effect effect;
-    std::string kind = lexer_.expect_kind(TokenKind::Word, "random, collective or io").text;
+    std::string_view kind = lexer_.expect_kind(TokenKind::Word, "random, collective or io").text;
     if (kind == "random") {
       effect.kind = EffectKind::Random;
     } else if (kind == "collective") {
@@ -177,7 +183,7 @@ class GraphParser {
     } else if (kind == "io") {
       effect.kind = EffectKind::Io;
     } else {
-      lexer_.fail("an effect is random, collective or io, not " + kind);
+      lexer_.fail(fmt::format("an effect is random, collective or io, not {}", kind));
     }
     effect.resource = lexer_.expect_kind(TokenKind::String, "the resource in quotes").text;
     return effect;
@@ -186,21 +192,21 @@ class GraphParser {
   ControlEdge parse_control() {
     ControlEdge edge;
     if (lexer_.accept_word("effect")) edge.reason = ControlReason::Effect;
-    std::string name = lexer_.expect_kind(TokenKind::Node, "an operator such as ^add").text;
-    auto found = nodes_.find(name);
-    if (found == nodes_.end())
-      lexer_.fail("^" + name + " is not an earlier operator of this graph");
-    edge.from = found->second;
+    std::string_view name = lexer_.expect_kind(TokenKind::Node, "an operator such as ^add").text;
+    std::optional<size_t> found = nodes_.find(name);
+    if (!found) lexer_.fail(fmt::format("^{} is not an earlier operator of this graph", name));
+    edge.from = NodeId(*found);
     return edge;
   }
 
   void parse_attributes(Attributes& attributes) {
     lexer_.expect("{");
     while (!lexer_.at("}")) {
-      std::string key = lexer_.expect_kind(TokenKind::String, "an attribute's key in quotes").text;
+      std::string_view key =
+          lexer_.expect_kind(TokenKind::String, "an attribute's key in quotes").text;
       lexer_.expect(":");
       if (!attributes.emplace(key, parse_attribute()).second)
-        lexer_.fail("attribute given twice: " + key);
+        lexer_.fail(fmt::format("attribute given twice: {}", key));
       if (!lexer_.accept(",")) break;
     }
     lexer_.expect("}");
@@ -209,7 +215,7 @@ class GraphParser {
   Attribute parse_attribute() {
     if (lexer_.at("[")) return parse_attribute_list();
     Token token = lexer_.next();
-    if (token.kind == TokenKind::String) return token.text;
+    if (token.kind == TokenKind::String) return std::string(token.text);
     if (token.kind == TokenKind::Integer) return token.integer;
     if (token.kind == TokenKind::Real) return token.real;
     if (token.text == "true" || token.text == "false") return token.text == "true";
@@ -222,7 +228,7 @@ class GraphParser {
     lexer_.expect("[");
     while (!lexer_.at("]")) {
       if (lexer_.peek().kind == TokenKind::String) {
-        strings.push_back(lexer_.next().text);
+        strings.emplace_back(lexer_.next().text);
       } else {
         integers.push_back(
             lexer_.expect_kind(TokenKind::Integer, "a string or an integer").integer);
@@ -245,16 +251,17 @@ class GraphParser {
   }
 
   bool parse_bool() {
-    std::string word = lexer_.expect_kind(TokenKind::Word, "true or false").text;
-    if (word != "true" && word != "false") lexer_.fail("expected true or false, found " + word);
+    std::string_view word = lexer_.expect_kind(TokenKind::Word, "true or false").text;
+    if (word != "true" && word != "false")
+      lexer_.fail(fmt::format("expected true or false, found {}", word));
     return word == "true";
   }
 
   ValueId parse_value() {
-    std::string name = lexer_.expect_kind(TokenKind::Value, "a value such as %x").text;
-    auto found = values_.find(name);
-    if (found == values_.end()) lexer_.fail("%" + name + " is not defined before this use");
-    return found->second;
+    std::string_view name = lexer_.expect_kind(TokenKind::Value, "a value such as %x").text;
+    std::optional<size_t> found = values_.find(name);
+    if (!found) lexer_.fail(fmt::format("%{} is not defined before this use", name));
+    return ValueId(*found);
   }
 
   Argument parse_argument() {
@@ -262,7 +269,7 @@ class GraphParser {
       case TokenKind::Value: return Argument(parse_value());
       case TokenKind::Integer: return Argument(lexer_.next().integer);
       case TokenKind::Real: return Argument(lexer_.next().real);
-      case TokenKind::String: return Argument(lexer_.next().text);
+      case TokenKind::String: return Argument(std::string(lexer_.next().text));
       case TokenKind::Word: return parse_word(lexer_.next().text);
       default: break;
     }
@@ -288,7 +295,7 @@ class GraphParser {
     return token.real;
   }
 
-  Argument parse_word(const std::string& word) {
+  Argument parse_word(std::string_view word) {
     if (word == "none") return Argument(None{});
     if (word == "true" || word == "false") return Argument(word == "true");
     lexer_.expect("(");
@@ -300,8 +307,8 @@ class GraphParser {
       lexer_.expect(",");
       argument = Argument(std::complex<double>(real, parse_real()));
     } else {
-      argument =
-          Argument(Keyword{word, lexer_.expect_kind(TokenKind::String, "a name in quotes").text});
+      std::string_view name = lexer_.expect_kind(TokenKind::String, "a name in quotes").text;
+      argument = Argument(Keyword{std::string(word), std::string(name)});
     }
     lexer_.expect(")");
     return argument;
@@ -309,8 +316,8 @@ class GraphParser {
 
   Lexer& lexer_;
   Graph graph_;
-  std::unordered_map<std::string, NodeId> nodes_;
-  std::unordered_map<std::string, ValueId> values_;
+  NameTable nodes_, values_;            // names are windows on the text
+  std::deque<std::string> made_names_;  // or these, of operators without a name
 };
 
 }  // namespace
@@ -321,7 +328,8 @@ Graph parse_graph(std::string_view text) {
   if (lexer.expect_kind(TokenKind::Integer, "the format's version").integer != 1) {
     lexer.fail("only version 1 of the graph text is known");
   }
-  Graph graph = GraphParser(lexer).parse();
+  auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  Graph graph = GraphParser(lexer, lines).parse();
   if (lexer.peek().kind != TokenKind::End) lexer.fail("text after the end of the graph");
   return graph;
 }

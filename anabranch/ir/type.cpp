@@ -73,7 +73,7 @@ BufferId parse_buffer(Lexer& lexer) {
   const char* end = token.text.data() + token.text.size();
   auto result = std::from_chars(token.text.data() + 1, end, index);
   if (token.text[0] != 'b' || result.ec != std::errc() || result.ptr != end) {
-    lexer.fail("expected a buffer such as b3, found " + token.text);
+    lexer.fail(fmt::format("expected a buffer such as b3, found {}", token.text));
   }
   return BufferId(index);
 }
@@ -85,11 +85,11 @@ std::string_view to_string(DType dtype) { return info(dtype).name; }
 size_t size_of(DType dtype) { return info(dtype).size; }
 
 DType parse_dtype(std::string_view name) {
-  std::vector<std::string_view> names;
   for (const DTypeInfo& entry : kDTypes) {
     if (entry.name == name) return entry.dtype;
-    names.push_back(entry.name);
   }
+  std::vector<std::string_view> names;
+  for (const DTypeInfo& entry : kDTypes) names.push_back(entry.name);
   throw Error("unknown-dtype", fmt::format("unknown dtype '{}'", name),
               fmt::format("one of: {}", fmt::join(names, ", ")));
 }

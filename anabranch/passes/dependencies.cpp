@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "anabranch/ir/operands.h"
 #include "anabranch/passes/passes.h"
 
 namespace anabranch::passes {
@@ -125,12 +126,13 @@ std::vector<NodeId> origins(const Graph& graph) {
           node.kind == NodeKind::View || node.kind == NodeKind::Wait ||
           (node.kind == NodeKind::Operator && node.writes.empty() && node.bodies.empty());
       if (!type || !hands_on) continue;
-      for (ValueId operand : graph.value_operands(NodeId(i))) {
+      bool found = false;
+      for_each_operand(graph, NodeId(i), [&](ValueId operand) {
         const TensorType* source = graph.value(operand).tensor();
-        if (!source || source->buffer != type->buffer) continue;
+        if (found || !source || source->buffer != type->buffer) return;
         origin[result.index()] = origin[operand.index()];
-        break;
-      }
+        found = true;
+      });
     }
   }
   return origin;

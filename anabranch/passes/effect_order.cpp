@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "anabranch/analysis/memory_history.h"
+#include "anabranch/ir/operands.h"
 #include "anabranch/passes/dependencies.h"
 #include "anabranch/passes/passes.h"
 
@@ -17,10 +18,12 @@ void order_effects(Graph& graph) {
   Dependencies dependencies(graph);
   std::vector<NodeId> origin = origins(graph);
   std::vector<NodeId> found, before;
+  std::vector<ValueId> operands;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     NodeId id(i);
     before.clear();
-    std::vector<ValueId> operands = graph.value_operands(id);
+    operands.clear();
+    for_each_operand(graph, id, [&](ValueId value) { operands.push_back(value); });
     for (const Use& use : uses.of(id)) {
       found.clear();
       history.append_conflicts(use, found);

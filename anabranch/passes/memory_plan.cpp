@@ -6,11 +6,12 @@
 // Method: two heuristics, of which the smaller arena wins. "Largest first" (greedy by size;
 // Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020), with
 // happens-before in the place of their intervals, compares all pairs and is left out for big
-// graphs. "As they come" walks the program and takes the tightest run of free blocks: near-linear,
-// for every graph.
+// graphs. "As they come" walks the program and takes the tightest run of free blocks: linear, for
+// every graph.
 #include "anabranch/passes/memory_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "anabranch/ir/uses.h"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr size_t kMostForAllPairs = 2000;
+constexpr size_t kMostBlocks = 64;
 
 struct Item {
   size_t life = 0;    // index into schedule.buffers
@@ -81,6 +83,8 @@ Offsets largest_first(const std::vector<Item>& items, const Sharing& sharing) {
 }
 
 /// The arena while the program is walked: blocks without gaps, each with the item that has it last.
+/// Up to kMostBlocks of them are looked at for an item, beginning where the last search ended, so
+/// that the walk stays linear however many blocks are in use.
 class Arena {
  public:
   Arena(const std::vector<Item>& items, const Sharing& sharing)
@@ -88,54 +92,94 @@ class Arena {
 
   int64_t take(size_t item) {
     Run best;
-    for (size_t i = 0; i < blocks_.size();) {
-      if (!is_free(blocks_[i], item)) {
-        ++i;
+    size_t block = count_ > kMostBlocks ? cursor_ : first_;
+    for (size_t seen = 0; seen < kMostBlocks && block != kNone;) {
+      if (!is_free(blocks_[block], item)) {
+        block = blocks_[block].next;
+        ++seen;
         continue;
       }
-      Run run{i, i, 0};
-      while (run.last < blocks_.size() && is_free(blocks_[run.last], item))
-        run.size += blocks_[run.last++].size;
-      i = run.last;
+      Run run{block, block, 0};
+      while (run.end != kNone && is_free(blocks_[run.end], item)) {
+        run.size += blocks_[run.end].size;
+        run.end = blocks_[run.end].next;
+        ++seen;
+      }
+      block = run.end;
       bool fits = run.size >= items_[item].size;
-      bool at_end = run.last == blocks_.size();  // grows as far as needed
+      bool at_end = run.end == kNone;  // grows as far as needed
       if (best.empty() ? fits || at_end : fits && run.size < best.size) best = run;
     }
-    if (best.empty()) best = {blocks_.size(), blocks_.size(), 0};
+    cursor_ = block == kNone ? first_ : block;
     return put(item, best);
   }
 
  private:
-  struct Block {
-    int64_t size = 0;
+  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
+
+  struct Block {  // of a list in the order of offsets
+    int64_t offset = 0, size = 0;
     size_t owner = 0;
+    size_t previous = kNone, next = kNone;
   };
   struct Run {
-    size_t first = 0, last = 0;  // blocks [first, last)
+    size_t first = kNone, end = kNone;  // blocks [first, end)
     int64_t size = 0;
-    bool empty() const { return first == last; }
+    bool empty() const { return first == end; }
   };
 
   bool is_free(const Block& block, size_t item) const {
     return sharing_.precedes(items_[block.owner], items_[item]);
   }
 
+  /// Without a run the item goes to the end.
   int64_t put(size_t item, const Run& run) {
-    int64_t offset = 0;
-    for (size_t i = 0; i < run.first; ++i) offset += blocks_[i].size;
     int64_t left = items_[item].size;
-    size_t last = run.first;
-    while (last < run.last && left >= blocks_[last].size) left -= blocks_[last++].size;
-    if (last < run.last) blocks_[last].size -= left;  // the rest of it stays
-    auto from = blocks_.begin() + static_cast<std::ptrdiff_t>(run.first);
-    from = blocks_.erase(from, blocks_.begin() + static_cast<std::ptrdiff_t>(last));
-    blocks_.insert(from, Block{items_[item].size, item});
+    size_t previous = run.empty() ? last_ : blocks_[run.first].previous;
+    size_t next = run.first;
+    int64_t offset = previous == kNone ? 0 : blocks_[previous].offset + blocks_[previous].size;
+    while (next != run.end && left >= blocks_[next].size) {
+      left -= blocks_[next].size;
+      next = remove(next);
+    }
+    if (next != run.end) {  // the rest of it stays
+      blocks_[next].offset += left;
+      blocks_[next].size -= left;
+    }
+    insert({offset, items_[item].size, item, previous, next});
     return offset;
+  }
+
+  void insert(const Block& block) {
+    size_t place = blocks_.size();
+    if (unused_.empty()) {
+      blocks_.push_back(block);
+    } else {
+      place = unused_.back();
+      unused_.pop_back();
+      blocks_[place] = block;
+    }
+    (block.previous == kNone ? first_ : blocks_[block.previous].next) = place;
+    (block.next == kNone ? last_ : blocks_[block.next].previous) = place;
+    ++count_;
+  }
+
+  /// Returns the block after it.
+  size_t remove(size_t place) {
+    const Block& block = blocks_[place];
+    (block.previous == kNone ? first_ : blocks_[block.previous].next) = block.next;
+    (block.next == kNone ? last_ : blocks_[block.next].previous) = block.previous;
+    if (cursor_ == place) cursor_ = block.next;
+    unused_.push_back(place);
+    --count_;
+    return block.next;
   }
 
   const std::vector<Item>& items_;
   const Sharing& sharing_;
   std::vector<Block> blocks_;
+  std::vector<size_t> unused_;  // places in blocks_
+  size_t first_ = kNone, last_ = kNone, cursor_ = kNone, count_ = 0;
 };
 
 Offsets as_they_come(const std::vector<Item>& items, const Sharing& sharing) {

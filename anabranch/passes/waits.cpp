@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "anabranch/analysis/memory_history.h"
+#include "anabranch/ir/operands.h"
 #include "anabranch/passes/dependencies.h"
 #include "anabranch/passes/passes.h"
 
@@ -55,7 +56,7 @@ std::vector<bool> find_needed(const Graph& graph, const Markers& markers) {
   while (!work.empty()) {
     NodeId id = work.back();
     work.pop_back();
-    for (ValueId value : graph.value_operands(id)) need(graph.value(value).producer);
+    for_each_operand(graph, id, [&](ValueId value) { need(graph.value(value).producer); });
     for (ValueId value : graph.node(id).reads) need(graph.value(value).producer);
     for (const ControlEdge& edge : graph.node(id).control) need(edge.from);
     if (graph.node(id).kind != NodeKind::Wait) continue;

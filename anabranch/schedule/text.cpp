@@ -104,7 +104,7 @@ class ScheduleParser {
   }
 
   NodeId parse_node() {
-    std::string name = lexer_.expect_kind(TokenKind::Node, "an operator such as ^add").text;
+    std::string name(lexer_.expect_kind(TokenKind::Node, "an operator such as ^add").text);
     auto found = nodes_.find(name);
     if (found == nodes_.end()) lexer_.fail("the graph has no operator " + name);
     return found->second;

@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 #include <unordered_set>
 
+#include "anabranch/base/name_table.h"
+#include "anabranch/ir/operands.h"
 #include "anabranch/verify/verify.h"
 
 namespace anabranch::verify {
@@ -83,16 +84,16 @@ class GraphChecker {
   }
 
   void check_names() {
-    std::unordered_set<std::string_view> nodes, values;
+    NameTable nodes, values;
     nodes.reserve(graph_.nodes.size());
     values.reserve(graph_.values.size());
     for (const Node& node : graph_.nodes) {
-      if (nodes.insert(node.name).second) continue;
+      if (nodes.insert(node.name, 0)) continue;
       report("duplicate-name", "two operators are named " + node.name,
              "give each operator its own name", &node);
     }
     for (const Value& value : graph_.values) {
-      if (values.insert(value.name).second) continue;
+      if (values.insert(value.name, 0)) continue;
       report("duplicate-name", "two results are named %" + value.name,
              "give each result its own name", &graph_.node(value.producer));
     }
@@ -107,17 +108,18 @@ class GraphChecker {
   /// Operands and control inputs come earlier; what is written is an operand.
   void check_uses(NodeId id) {
     const Node& node = graph_.node(id);
-    std::vector<ValueId> operands = graph_.value_operands(id);
-    std::vector<ValueId> used = operands;
-    used.insert(used.end(), node.reads.begin(), node.reads.end());
-    for (ValueId value : used) {
-      if (graph_.value(value).producer < id) continue;
+    auto check_made = [&](ValueId value) {
+      if (graph_.value(value).producer < id) return;
       report("value-undefined",
              fmt::format("{} uses %{} before it is made", describe(node), graph_.value(value).name),
              "put the operator that makes it first", &node);
-    }
+    };
+    for_each_operand(graph_, id, check_made);
+    for (ValueId value : node.reads) check_made(value);
     for (ValueId value : node.writes) {
-      if (std::find(operands.begin(), operands.end(), value) != operands.end()) continue;
+      bool operand = false;
+      for_each_operand(graph_, id, [&](ValueId each) { operand = operand || each == value; });
+      if (operand) continue;
       report("write-not-operand",
              fmt::format("{} says that it writes %{}, which is not among its operands",
                          describe(node), graph_.value(value).name),
@@ -159,11 +161,12 @@ class GraphChecker {
   }
 
   bool has_operand_in(NodeId id, BufferId buffer) const {
-    std::vector<ValueId> operands = graph_.value_operands(id);
-    return std::any_of(operands.begin(), operands.end(), [&](ValueId operand) {
+    bool found = false;
+    for_each_operand(graph_, id, [&](ValueId operand) {
       const TensorType* type = graph_.value(operand).tensor();
-      return type && type->buffer == buffer && made_[buffer.index()];
+      found = found || (type && type->buffer == buffer && made_[buffer.index()]);
     });
+    return found;
   }
 
   void check_wait(NodeId id) {

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "anabranch/verify/hazards.h"
 
@@ -167,22 +169,37 @@ class LifetimeChecker {
     }
   }
 
-  /// In the order in which buffers are acquired, each new one must come after the release of all
-  /// that had its bytes. One that covers an older one stands for it from then on.
+  /// In the order in which buffers are acquired, each new one must come after the release of those
+  /// that had its bytes last. From then on it stands for them: who comes after it comes after them.
   void check_overlap(std::vector<const BufferLife*> placed) {
     std::erase_if(placed, [&](const BufferLife* life) { return !replay_.launched(life->acquire); });
     std::stable_sort(placed.begin(), placed.end(), [&](const BufferLife* a, const BufferLife* b) {
       return replay_.place(a->acquire).rank < replay_.place(b->acquire).rank;
     });
-    std::vector<const BufferLife*> live;
+    Owners owners{{0, nullptr}};
+    std::vector<const BufferLife*> before;
     for (const BufferLife* life : placed) {
       ByteRange range = bytes(*life);
-      for (const BufferLife* other : live) {
-        if (bytes(*other).overlaps(range)) check_reuse(*other, *life);
+      if (range.empty() || range.begin < 0) continue;  // reported with its placement
+      auto first = split(owners, range.begin), end = split(owners, range.end);
+      before.clear();
+      for (auto it = first; it != end; ++it) {
+        if (it->second && std::find(before.begin(), before.end(), it->second) == before.end())
+          before.push_back(it->second);
       }
-      std::erase_if(live, [&](const BufferLife* other) { return range.contains(bytes(*other)); });
-      live.push_back(life);
+      for (const BufferLife* other : before) check_reuse(*other, *life);
+      first->second = life;
+      owners.erase(std::next(first), end);
     }
+  }
+
+  /// The last owner of the bytes from each key to the next; none where nothing was placed yet.
+  using Owners = std::map<int64_t, const BufferLife*>;
+
+  static Owners::iterator split(Owners& owners, int64_t at) {
+    auto next = owners.lower_bound(at);
+    if (next != owners.end() && next->first == at) return next;
+    return owners.emplace_hint(next, at, std::prev(next)->second);
   }
 
   void check_reuse(const BufferLife& first, const BufferLife& second) {
