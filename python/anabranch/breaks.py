@@ -9,7 +9,7 @@ import sys
 
 import torch
 
-from anabranch import collectives, markers
+from anabranch import collectives, markers, progress
 from anabranch.errors import ScopeBreakError
 from anabranch.log import logger, warn_once
 
@@ -83,6 +83,7 @@ def watch_breaks():
         @functools.wraps(original)
         def explain(self, msg, *arguments, **keywords):
             _note_break()
+            progress.end()  # the traceback begins on a line of its own
             hints = _generator_hint(str(msg)) + collectives.hint(str(msg))
             original(self, f"{msg}{hints}", *arguments, **keywords)
 

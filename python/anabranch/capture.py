@@ -14,7 +14,7 @@ import torch._guards
 import torch._inductor.config
 from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
 
-from anabranch import dumps, log
+from anabranch import dumps, log, progress
 from anabranch.config import CompilerConfig
 from anabranch.errors import ScopeTypeError
 from anabranch.lower import drop_dead_code, lower
@@ -85,9 +85,17 @@ def compile_graph(graph_module, example_inputs, config, decompositions=None):
     """Compiles one of Dynamo's graphs."""
     for option, value in config.idle().items():
         log.warn_once(f"option {option}", f"option {option} = {value!r} has no effect here")
+    try:
+        return _compile_lowered(graph_module, example_inputs, config, decompositions)
+    finally:
+        progress.end()
+
+
+def _compile_lowered(graph_module, example_inputs, config, decompositions):
     lower(graph_module)
     compiler = functools.partial(compile_aten, config=config)
     inference_compiler = functools.partial(compile_aten, config=config, inference=True)
+    progress.at("making ATen operators", len(graph_module.graph.nodes), "operators of the model")
     training = torch.is_grad_enabled() and any(
         isinstance(item, torch.Tensor) and item.requires_grad for item in example_inputs)
     # Without the first AOTAutograd takes random operators for pure and drops unused ones; eager draws
@@ -144,6 +152,7 @@ def compile_aten(graph_module, example_inputs, config, inference=False):
     graph_id = next(_graph_ids)
     name = f"graph_{graph_id}"
     drop_dead_code(graph_module)
+    progress.at("writing the graph", len(graph_module.graph.nodes), "operators")
     graph_text = write_graph(graph_module, name)
     if config.debug.run_eagerly:
         return make_boxed_func(graph_module.forward)
@@ -154,6 +163,7 @@ def compile_aten(graph_module, example_inputs, config, inference=False):
         constants = _constants(graph_module) if inference else set()
         fuse = functools.partial(compile_with_regions, graph_module, graph_text, options, constants,
                                  config.anabranch.threads or torch.get_num_threads())
+    progress.at("scheduling and verifying", len(graph_module.graph.nodes), "operators")
     program = Program(graph_text, options, fuse)
     program.log(name)
     dumps.write_dumps(functools.partial(_dump, graph_module, program), graph_id, config)

@@ -1,4 +1,4 @@
-"""Makes Dynamo enter and leave scopes without tracing their methods: about a tenth of the time.
+"""Makes Dynamo enter and leave scopes, and wait, without tracing our functions: much faster.
 
 Also lets scope objects that were made outside the compiled function be used in it. This is Dynamo's
 internal interface, so all of it is guarded: without it scopes are traced like any other class.
@@ -6,7 +6,7 @@ internal interface, so all of it is guarded: without it scopes are traced like a
 
 import torch
 
-from anabranch import markers
+from anabranch import markers, progress
 from anabranch.log import logger
 
 
@@ -16,6 +16,40 @@ def know_scopes(classes):
         _register(classes)
     except (ImportError, AttributeError, TypeError) as problem:
         logger.warning("scope objects must be made inside the compiled function: %s", problem)
+
+
+def know_wait(function):
+    """Registers npu_wait_tensor with Dynamo."""
+    try:
+        _register_wait(function)
+    except (ImportError, AttributeError, TypeError) as problem:
+        logger.warning("waits are traced slowly: %s", problem)
+
+
+def _register_wait(function):
+    from torch._dynamo.guards import GuardBuilder
+    from torch._dynamo.variables import TensorVariable, UserFunctionVariable
+    from torch._dynamo.variables.builder import VariableBuilder
+
+    class WaitVariable(UserFunctionVariable):
+        def call_function(self, tx, args, kwargs):
+            tensors = [variable.realize() for variable in args]
+            if kwargs or len(tensors) != 2 or not all(
+                    type(variable) is TensorVariable for variable in tensors):
+                # Traced, so that a refused argument leaves its marker for the backend to raise.
+                return super().call_function(tx, args, kwargs)
+            _show_progress(tx)
+            # The marker makes nothing, so no fake tensors have to run through it.
+            tx.output.create_proxy(
+                "call_function", markers.wait_mark,
+                tuple(variable.as_proxy() for variable in tensors), {})
+            return tensors[0]
+
+    def wrap(builder, value):
+        builder.install_guards(GuardBuilder.ID_MATCH)
+        return WaitVariable(value, source=builder.source)
+
+    VariableBuilder._id_dispatch()[id(function)] = wrap
 
 
 def _register(classes):
@@ -46,6 +80,7 @@ def _variables():
 
     class ScopeVariable(GenericContextWrappingVariable):
         def enter(self, tx):
+            _show_progress(tx)
             _mark(tx, markers.scope_enter, list(self.cm_obj.attributes))
             return self
 
@@ -77,6 +112,10 @@ def _variables():
             return super().call_function(tx, args, kwargs)
 
     return ScopeVariable, ScopeClassVariable
+
+
+def _show_progress(tx):
+    progress.at("tracing", len(tx.output.graph.nodes), "operators so far")
 
 
 def _mark(tx, marker, *arguments):

@@ -2,7 +2,7 @@
 
 import torch
 
-from anabranch import breaks, markers
+from anabranch import breaks, dynamo, markers
 from anabranch.scopes import refuse
 
 
@@ -81,3 +81,4 @@ breaks.keep_out_of_own_graph(
     npu_wait_tensor, record, wait_marks, create_event, record_event, wait_event, _is_event,
     check_tagged_stream,
 )
+dynamo.know_wait(npu_wait_tensor)
