@@ -333,3 +333,24 @@ def test_wrong_arguments_of_tagged_events_are_type_errors(call, match):
     for run in (f, compile_graph(f)):
         with pytest.raises(TypeError, match=match):
             run(A)
+
+
+def test_dynamo_traces_a_wait_without_inlining_it(monkeypatch):
+    from torch._dynamo.symbolic_convert import InstructionTranslatorBase as Translator
+
+    inlined, original = [], Translator.inline_user_function_return
+
+    def note(self, function, *arguments, **keywords):
+        inlined.append(function.get_name())
+        return original(self, function, *arguments, **keywords)
+
+    monkeypatch.setattr(Translator, "inline_user_function_return", note)
+
+    def own(x):
+        return x + 1
+
+    def f(x):
+        return anabranch.wait(x, own(x)) * 2
+
+    assert compile_graph(f)(torch.ones(2)).tolist() == [2, 2]
+    assert inlined == ["own"]
