@@ -21,6 +21,10 @@ constexpr int64_t kMostRows = 64;
 constexpr int64_t kFewestWeights = int64_t{1} << 16;
 constexpr int64_t kAlign = 16;  // columns: a cache line of the result
 
+/// Whether parts were seen to round as the whole product does (MKL 2024, AVX2): its kernels for
+/// five rows, and those for a rest of fewer columns, sum in another order for another width.
+bool keeps_bits(int64_t rows, int64_t columns) { return rows != 5 && columns % kAlign == 0; }
+
 /// Two-dimensional f32 of known sizes.
 const TensorType* matrix(const Graph& graph, const Node& node, size_t operand) {
   if (operand >= node.operands.size() || !node.operands[operand].name.empty()) return nullptr;
@@ -79,6 +83,7 @@ std::optional<SplitProduct> SplitProduct::of(const Graph& graph, NodeId id) {
   int64_t m = rows->sizes[0].constant(), k = weights->sizes[0].constant(),
           n = weights->sizes[1].constant();
   if (m < 1 || m > kMostRows || n < 2 * kAlign || k * n < kFewestWeights) return {};
+  if (!keeps_bits(m, n)) return {};
   if (!fits_int(k) || !fits_int(n) || (adds && !is_vector_of(graph, node, 0, n))) return {};
   SplitProduct product;
   product.rows_ = value_of(node, first);
