@@ -18,7 +18,7 @@ NAMES = ("eager", "inductor", "inductor_max", "onnxruntime", "streams", "one_str
          "aten_streams", "aten_one_stream")
 OURS = NAMES[4:]
 ORT_REST = 0.12  # seconds: its pools spin for 60 to 100 ms after a call
-_ATEN = {"anabranch.fuse": False}
+_FUSED = {"anabranch.fuse": True}
 _ONE = {"ge_config.enable_single_stream": True}
 _AS_EAGER = {"anabranch.tune": "off"}  # no measuring, no products in parts
 _TUNED = 32  # calls after which tuning has ended
@@ -118,10 +118,10 @@ def makers(models, folder):
         "inductor": functools.partial(inductor, models),
         "inductor_max": functools.partial(inductor_max, models),
         "onnxruntime": functools.partial(onnxruntime, models, folder),
-        "streams": functools.partial(ours, models, True, {}),
-        "one_stream": functools.partial(ours, models, False, _ONE),
-        "aten_streams": functools.partial(ours, models, True, _ATEN),
-        "aten_one_stream": functools.partial(ours, models, False, _ATEN | _ONE | _AS_EAGER),
+        "streams": functools.partial(ours, models, True, _FUSED),
+        "one_stream": functools.partial(ours, models, False, _FUSED | _ONE),
+        "aten_streams": functools.partial(ours, models, True, {}),
+        "aten_one_stream": functools.partial(ours, models, False, _ONE | _AS_EAGER),
     }
     for form in models.other_forms:
         found[f"inductor_{form}"] = functools.partial(inductor, models, form)
