@@ -3,6 +3,7 @@
 import glob
 import logging
 import os
+import signal
 import threading
 
 import pytest
@@ -147,10 +148,12 @@ def test_a_fork_after_tuning(two_threads):
     arguments = towers()
     for _ in range(ENOUGH):
         compiled(*arguments)
+    expected = two_towers(*arguments)  # here: in the child eager mode would hang in OpenMP
     child = os.fork()
     if child == 0:
+        signal.alarm(120)
         right = all(torch.allclose(m, e, atol=1e-4) for m, e in
-                    zip(compiled(*arguments), two_towers(*arguments), strict=True))
+                    zip(compiled(*arguments), expected, strict=True))
         os._exit(0 if right else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
@@ -163,7 +166,7 @@ def test_traces_show_the_users_streams(programs, two_threads, tmp_path):
     with anabranch.trace(str(path)):
         compiled(*towers())
     text = path.read_text()
-    assert '"side"' in text or "side" in text
+    assert "side" in text
     assert "core 1" not in text
 
 
