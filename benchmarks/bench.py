@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from concurrent import futures
 
 from harness import machine, publish, report
 
@@ -31,7 +32,7 @@ _OTHERS = {
                     ["--loopback", "--pairs", "2", "--megabytes", "1"]),
     "W7 overhead": ("overhead.py", [], ["--quick"]),
 }
-_QUICK_WITH_PEERS = ("w8_serial",)
+_QUICK_WITH_ALL = ("w8_serial",)  # all candidates also with --quick
 
 
 def parse(arguments):
@@ -130,6 +131,15 @@ def run_other(name, options):
                 "output": (done.stdout + done.stderr)[-2000:]}
 
 
+def job_of(row, options):
+    """What the process of one of list_rows() is told."""
+    file, index, _ = row
+    return {"file": file, "index": index, "quick": options.quick,
+            "slow_compilers": not options.quick or file in _QUICK_WITH_ALL,
+            "budget": options.budget or (1 if options.quick else 45),
+            "candidates": options.only.split(",") if options.only else None}
+
+
 def read_results(path):
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
@@ -162,20 +172,15 @@ def main(arguments=None):
         raise SystemExit(f"no row begins with {' or '.join(options.names)}; see --list")
     results = read_results(path)
     results["machine"] = machine.describe()
-    settings = {"quick": options.quick, "budget": options.budget or (1 if options.quick else 45),
-                "candidates": options.only.split(",") if options.only else None}
-    for file, index, name in rows:
-        job = {"file": file, "index": index,
-               "peers": not options.quick or file in _QUICK_WITH_PEERS}
-        result = run_row(job | settings, options.limit)
-        results["rows"][name] = result
-        print(report.line(name, result), flush=True)
-        write_results(options.out, results)
-    for name in others:
-        result = run_other(name, options)
-        results.setdefault("others", {})[name] = result
-        print(report.other_line(name, result), flush=True)
-        write_results(options.out, results)
+    # Times of tiny sizes mean nothing, so those rows may share the machine.
+    with futures.ThreadPoolExecutor(os.cpu_count() if options.quick else 1) as pool:
+        started = [("rows", row[2], pool.submit(run_row, job_of(row, options), options.limit))
+                   for row in rows]
+        started += [("others", name, pool.submit(run_other, name, options)) for name in others]
+        for kind, name, running in started:
+            result = results.setdefault(kind, {})[name] = running.result()
+            print((report.line if kind == "rows" else report.other_line)(name, result), flush=True)
+            write_results(options.out, results)
     print(f"written: {os.path.relpath(options.out)}/results.json, table.md, ratios.svg")
     failed = [name for name, row in results["rows"].items() if "failed" in row]
     return 1 if failed else 0

@@ -128,14 +128,15 @@ def bandwidth():
     return best
 
 
-def measure(models):
-    """{"path", "work", "bandwidth", "bound"} in ms with ATen's kernels, "used_work" in ms with those
-    that the default takes, and the number of "operators"."""
+def measure(models, fused):
+    """{"path", "work", "bandwidth", "bound"} in ms with ATen's kernels, "used_work" in ms with fused
+    ones if `fused`, else with ATen's, and the number of "operators"."""
     aten = {"anabranch.fuse": False, "anabranch.tune": "off"}
     graphs = []
     single = _spans(models.plain, models.inputs, aten | {"anabranch.threads": 1}, graphs.append)
     shared = _spans(models.plain, models.inputs, aten | {"anabranch.threads": models.threads})
-    used = _spans(models.plain, models.inputs, {"anabranch.tune": "off", "anabranch.threads": 1})
+    used = _spans(models.plain, models.inputs, {
+        "anabranch.fuse": fused, "anabranch.tune": "off", "anabranch.threads": 1})
 
     def duration(node):
         alone = single.get(node.name, 0.0)

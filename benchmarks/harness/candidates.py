@@ -17,6 +17,7 @@ from workloads import twin
 NAMES = ("eager", "inductor", "inductor_max", "onnxruntime", "streams", "one_stream",
          "aten_streams", "aten_one_stream")
 OURS = NAMES[4:]
+QUICK = ("eager", "aten_streams", "aten_one_stream")  # compiled within a second or two
 ORT_REST = 0.12  # seconds: its pools spin for 60 to 100 ms after a call
 _FUSED = {"anabranch.fuse": True}
 _ONE = {"ge_config.enable_single_stream": True}

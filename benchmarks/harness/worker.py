@@ -41,7 +41,7 @@ def measure(name, index, settings, progress, keep):
     """Calls `keep` with the results of one row, a dictionary for JSON, and again with its bounds.
 
     settings: quick, budget (seconds), candidates (names or None for all), excluded {name: reason},
-    peers (whether those that compile for long take part).
+    slow_compilers (whether candidates that compile for long take part).
     """
     warnings.filterwarnings("ignore")
     for other in ("torch", "onnxscript", "onnx_ir"):
@@ -56,7 +56,7 @@ def measure(name, index, settings, progress, keep):
         if any("ms" in result["candidates"].get(key, {}) for key in candidates.OURS):
             progress.say("bounds")
             with memory.Reports():
-                result["bounds"] = bounds.measure(models)
+                result["bounds"] = bounds.measure(models, fused=settings["slow_compilers"])
             keep(result)
 
 
@@ -75,10 +75,11 @@ def _measure(models, settings, progress, scratch):
     return result
 
 
-def _left_out(key, peers):
+def _left_out(key, slow_compilers):
     """Why a candidate is not measured though it could be, or ""."""
-    is_peer = key != "eager" and key not in candidates.OURS
-    return "left out: compiling it takes longer than --quick has" if is_peer and not peers else ""
+    if slow_compilers or key in candidates.QUICK:
+        return ""
+    return "left out: compiling it takes longer than --quick has"
 
 
 def _make_all(models, settings, progress, scratch, entries):
@@ -89,7 +90,7 @@ def _make_all(models, settings, progress, scratch, entries):
         if settings["candidates"] and key not in settings["candidates"]:
             continue
         entry = entries[key] = {}
-        if reason := settings["excluded"].get(key, _left_out(key, settings["peers"])):
+        if reason := settings["excluded"].get(key, _left_out(key, settings["slow_compilers"])):
             entry["failed"] = reason
             continue
         progress.say(key)

@@ -28,11 +28,11 @@ def run(folder, *words):
 
 
 def test_rows_have_times_bounds_memory_and_the_machine(tmp_path):
-    results = run(tmp_path, "X2", "X4", "--only", "eager,inductor,streams,one_stream")
+    results = run(tmp_path, "X2", "X4", "--only", "eager,inductor,streams,aten_streams")
     assert set(results["rows"]) == {"X2 ensemble", "X4 draft ∥ verify"}
     for row in results["rows"].values():
         ran = {key for key, entry in row["candidates"].items() if entry.get("ms", 0) > 0}
-        assert ran == {"eager", "streams", "one_stream"}
+        assert ran == {"eager", "aten_streams"}
         assert "--quick" in row["candidates"]["inductor"]["failed"]
         assert all(row["candidates"][key]["peak_bytes"] > 0 for key in ran)
         assert row["bounds"]["bound"] >= row["bounds"]["path"] > 0
