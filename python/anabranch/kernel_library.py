@@ -14,6 +14,8 @@ import tempfile
 
 import torch
 
+from anabranch.cache import cache_folder
+
 _FEW = 6  # so many kernels take about as long as the header that they include
 _HEADER = """#include <torch/csrc/inductor/cpp_prefix.h>
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
@@ -25,15 +27,12 @@ class BuildError(Exception):
     """The kernels cannot be compiled; the reason is the message."""
 
 
-def cache_folder():
-    """The folder of compiled kernels: $ANABRANCH_CACHE_DIR, else one of the user's own.
+def kernel_folder():
+    """The folder of compiled kernels: cache_folder(), or where that cannot be made a temporary one.
 
     Raises BuildError when somebody else could write to it: its files are loaded and run.
     """
-    folder = os.environ.get("ANABRANCH_CACHE_DIR")
-    if not folder:
-        home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        folder = os.path.join(home, "anabranch")
+    folder = cache_folder()
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError:
@@ -55,7 +54,7 @@ def build(kernels, cores):
     parts = 1 if len(kernels) <= _FEW else cores
     key = hashlib.sha256(repr((_machine(), command, [kernel.text for kernel in kernels]))
                          .encode()).hexdigest()[:32]
-    folder = cache_folder()
+    folder = kernel_folder()
     path = os.path.join(folder, f"kernels_{key}.so")
     if os.path.exists(path):
         return path
@@ -91,7 +90,7 @@ def _compile(kernels, command, work, parts):
 def _header_folder(command):
     """The folder of the header and, once it is made, of its precompiled form."""
     key = hashlib.sha256(repr((_machine(), command, _HEADER)).encode()).hexdigest()[:32]
-    folder = os.path.join(cache_folder(), f"header_{key}")
+    folder = os.path.join(kernel_folder(), f"header_{key}")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     path = os.path.join(folder, "prefix.h")
     if not os.path.exists(path):

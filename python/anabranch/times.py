@@ -7,14 +7,7 @@ import platform
 
 import torch
 
-
-def cache_folder():
-    """ANABRANCH_CACHE_DIR, or `anabranch` in the user's cache folder."""
-    own = os.environ.get("ANABRANCH_CACHE_DIR")
-    if own:
-        return own
-    user = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(user, "anabranch")
+from anabranch.cache import cache_folder
 
 
 def time_file(threads):

@@ -309,7 +309,7 @@ def test_a_folder_that_others_can_change_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("ANABRANCH_CACHE_DIR", str(tmp_path))
     os.chmod(tmp_path, 0o777)
     with pytest.raises(kernel_library.BuildError, match="changed by other users"):
-        kernel_library.cache_folder()
+        kernel_library.kernel_folder()
 
 
 @torch.no_grad()

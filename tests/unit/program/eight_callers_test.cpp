@@ -12,7 +12,7 @@
 #include "anabranch/program/program.h"
 #include "anabranch/runtime/adversary.h"
 #include "anabranch/runtime/recorder.h"
-#include "tests/conformance/harness.h"
+#include "tests/unit/program/calls.h"
 
 namespace anabranch::testing {
 namespace {
@@ -64,8 +64,6 @@ constexpr const char* kNested =  // test.nested calls kForkAndJoin, test.thread 
     "%b = test.thread(%x) {\"_user_stream_label\": \"right\"} : i64[2] @b2\n"
     "%y = ref.add(%a, %b) : i64[2] @b3\n"
     "return %y";
-
-ReferenceValues& reference(CallValues& values) { return static_cast<ReferenceValues&>(values); }
 
 class EightCallers : public ::testing::Test {
  protected:

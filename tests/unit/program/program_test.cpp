@@ -7,7 +7,7 @@
 
 #include "anabranch/backends/cpu/cpu_device.h"
 #include "anabranch/backends/cpu/reference_kernels.h"
-#include "tests/conformance/harness.h"
+#include "tests/unit/program/calls.h"
 
 namespace anabranch::testing {
 namespace {
@@ -26,16 +26,6 @@ constexpr const char* kExample =
 std::unique_ptr<Program> make_program(const char* body, ReferenceKernels kernels = {},
                                       passes::PipelineOptions options = {}) {
   return std::make_unique<Program>(graph_of(body), options, kernels, std::make_shared<CpuDevice>());
-}
-
-ReferenceValues& reference(CallValues& values) { return static_cast<ReferenceValues&>(values); }
-
-/// Sets %x, runs, reads %name.
-Elements call(Program& program, const Elements& x, const std::string& name) {
-  Elements result;
-  program.run([&](CallValues& values) { reference(values).set("x", x); },
-              [&](CallValues& values) { result = reference(values).get(name); });
-  return result;
 }
 
 TEST(Program, RunsOnItsStreams) {

@@ -10,7 +10,7 @@
 #include "anabranch/backends/cpu/cpu_device.h"
 #include "anabranch/backends/cpu/reference_kernels.h"
 #include "anabranch/program/program.h"
-#include "tests/conformance/harness.h"
+#include "tests/unit/program/calls.h"
 
 namespace anabranch::testing {
 namespace {
@@ -26,15 +26,6 @@ std::unique_ptr<Program> tuned(const std::string& body, ReferenceKernels kernels
   options.fold = fold;
   return std::make_unique<Program>(graph_of(body), options, kernels, std::make_shared<CpuDevice>(),
                                    Tuning{.on = true, .time_file = ""});
-}
-
-ReferenceValues& reference(CallValues& values) { return static_cast<ReferenceValues&>(values); }
-
-Elements call(Program& program, const Elements& x, const std::string& name) {
-  Elements result;
-  program.run([&](CallValues& values) { reference(values).set("x", x); },
-              [&](CallValues& values) { result = reference(values).get(name); });
-  return result;
 }
 
 // Two sleeps of a millisecond that can run side by side, one on stream `tag`.
